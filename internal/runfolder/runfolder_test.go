@@ -82,9 +82,7 @@ func TestChecksumsEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	must.OK(t, w.WriteHistory(nil))
-	if _, err := w.sums(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.sums(t.Context()))(t)
 	if _, err := w.sums(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("the checksums of a cancelled context: got the error %v", err)
 	}

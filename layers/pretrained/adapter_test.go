@@ -62,10 +62,8 @@ func TestAdapterGradients(t *testing.T) {
 // or, if that is a key of adapter_config.json, name it as unsupported. With an empty want, the adapter opens.
 func TestTamperedAdapter(t *testing.T) {
 	const dir = "testdata/llama/adapter"
-	m, err := Open("testdata/llama", tensor.Float32)
-	must.OK(t, err)
-	config, err := os.ReadFile(filepath.Join(dir, adapter))
-	must.OK(t, err)
+	m := must.Get(Open("testdata/llama", tensor.Float32))(t)
+	config := must.Get(os.ReadFile(filepath.Join(dir, adapter)))(t)
 	tensors, _, err := safetensors.ReadFile(filepath.Join(dir, adapterWeights))
 	must.OK(t, err)
 	none := func(x []safetensors.Tensor) []safetensors.Tensor { return x }
@@ -123,8 +121,7 @@ func TestTamperedAdapter(t *testing.T) {
 		if test.key != "" {
 			keys[test.key] = json.RawMessage(test.value)
 		}
-		content, err := json.Marshal(keys)
-		must.OK(t, err)
+		content := must.Get(json.Marshal(keys))(t)
 		a, err := m.OpenAdapter(fstest.MapFS{
 			adapter:        {Data: content},
 			adapterWeights: {Data: []byte(file(t, test.change(list)...))},
@@ -146,9 +143,8 @@ func TestTamperedAdapter(t *testing.T) {
 
 // TestAdapterOfTiedHead opens an adapter for a head whose weight is also the table of the embeddings.
 func TestAdapterOfTiedHead(t *testing.T) {
-	m, err := Open("testdata/gpt2", tensor.Float32)
-	must.OK(t, err)
-	_, err = m.OpenAdapter(fstest.MapFS{
+	m := must.Get(Open("testdata/gpt2", tensor.Float32))(t)
+	_, err := m.OpenAdapter(fstest.MapFS{
 		adapter: {Data: []byte(`{"r": 1, "target_modules": ["lm_head"]}`)},
 		adapterWeights: {Data: []byte(file(t,
 			safetensors.Tensor{Name: "base_model.model.lm_head.lora_A.weight", Shape: []int{1, 16}, Data: make([]float32, 16)},
@@ -173,12 +169,10 @@ func TestSaveAdapterErrors(t *testing.T) {
 		{"roberta-classes", layers.LowRank{Rank: 1, Targets: []string{"query"}, Whole: []string{"head"}}, ""},
 		{"modernbert", layers.LowRank{Rank: 1, Targets: []string{"up"}, Joint: [][]string{{"query", "key", "value"}, {"gate", "up"}}}, ""},
 	} {
-		m, err := Open("testdata/"+test.model, tensor.Float32)
-		must.OK(t, err)
-		a, err := layers.NewAdapter(m.Params, test.low, 1)
-		must.OK(t, err)
+		m := must.Get(Open("testdata/"+test.model, tensor.Float32))(t)
+		a := must.Get(layers.NewAdapter(m.Params, test.low, 1))(t)
 		dir := t.TempDir()
-		err = m.SaveAdapter(dir, "base", m.Params, a)
+		err := m.SaveAdapter(dir, "base", m.Params, a)
 		if test.want == "" && err == nil {
 			_, err = m.OpenAdapter(os.DirFS(dir), m.Params)
 		}
@@ -194,8 +188,7 @@ func TestAdapterOfAnotherBase(t *testing.T) {
 	const dir, head = "testdata/mistral/adapter", "base_model.model.lm_head.base_layer.weight"
 	tensors, _, err := safetensors.ReadFile(filepath.Join(dir, adapterWeights))
 	must.OK(t, err)
-	config, err := os.ReadFile(filepath.Join(dir, adapter))
-	must.OK(t, err)
+	config := must.Get(os.ReadFile(filepath.Join(dir, adapter)))(t)
 	i := slices.IndexFunc(tensors, func(x safetensors.Tensor) bool { return x.Name == head })
 	weights, ok := tensors[i].Data.([]float32)
 	if !ok {
@@ -211,12 +204,11 @@ func TestAdapterOfAnotherBase(t *testing.T) {
 		{"another shape", func() { tensors[i].Shape = []int{16, 41} }, `"` + head + `" must have shape (41, 16), got (16, 41)`},
 		{"another layer", func() { tensors[i].Name = "base_model.model.other.base_layer.weight" }, `unexpected: "base_model.model.other.base_layer.weight"`},
 	} {
-		m, err := Open("testdata/mistral", tensor.Float32)
-		must.OK(t, err)
+		m := must.Get(Open("testdata/mistral", tensor.Float32))(t)
 		before := tensors[i]
 		copy(weights, m.Params.Get("head.weight").Value.Float32s()) // the file has them as bfloat16
 		test.change()
-		_, err = m.OpenAdapter(fstest.MapFS{adapter: {Data: config}, adapterWeights: {Data: []byte(file(t, tensors...))}}, m.Params)
+		_, err := m.OpenAdapter(fstest.MapFS{adapter: {Data: config}, adapterWeights: {Data: []byte(file(t, tensors...))}}, m.Params)
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: error %v, want %q", test.what, err, test.want)
 		}

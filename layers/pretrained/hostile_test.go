@@ -28,8 +28,7 @@ func tamper(t *testing.T) *tampered {
 	dir := "testdata/llama-tied"
 	f := &tampered{MapFS: fstest.MapFS{}}
 	for _, name := range []string{configFile, generationFile} {
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		must.OK(t, err)
+		content := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		f.put(name, string(content))
 	}
 	var err error

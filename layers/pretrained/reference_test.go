@@ -223,9 +223,7 @@ func (r reference) compareGradients(t *testing.T, m *Model, b *layers.Build, exp
 	must.OK(t, err)
 	var value G.Value
 	G.Read(loss.Mean, &value)
-	if _, err := G.Grad(loss.Mean, b.Learnables()...); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(G.Grad(loss.Mean, b.Learnables()...))(t)
 	runAll(t, g, G.BindDualValues(b.Learnables()...))
 	compare(t, "loss", floats(value), expected.floats("loss"), 1e-9, 0)
 
@@ -238,8 +236,7 @@ func (r reference) compareGradients(t *testing.T, m *Model, b *layers.Build, exp
 		clear(q.Value.Float64s())
 	}
 	for _, n := range b.Learnables() {
-		grad, err := n.Grad()
-		must.OK(t, err)
+		grad := must.Get(n.Grad())(t)
 		copy(p.Get(n.Name()).Value.Float64s(), floats(grad))
 	}
 	file := filepath.Join(t.TempDir(), "gradients")
@@ -303,8 +300,7 @@ func TestSave(t *testing.T) {
 			dir = filepath.Join(*saved, r.name)
 		}
 		must.OK(t, Save(dir, m.Config, m.Params))
-		again, err := Open(dir, tensor.Float64)
-		must.OK(t, err)
+		again := must.Get(Open(dir, tensor.Float64))(t)
 		for i, q := range m.Params.All() {
 			p := again.Params.All()[i]
 			if p.Name != q.Name || !slices.Equal(p.Value.Float64s(), q.Value.Float64s()) {
@@ -345,14 +341,11 @@ func TestIgnored(t *testing.T) {
 
 // TestNoEqual checks the error for a model that no published architecture is like.
 func TestNoEqual(t *testing.T) {
-	p, err := layers.NewParams(tensor.Float32, 1)
-	must.OK(t, err)
+	p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
 	c := Config{Head: "text", Causal: true, Start: -1, Pad: -1, Model: layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 1, Positions: layers.ALiBi{}}}
-	if _, err := layers.NewDecoder(p, c.Model); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(layers.NewDecoder(p, c.Model))(t)
 	dir := filepath.Join(t.TempDir(), "none")
-	err = Save(dir, c, p)
+	err := Save(dir, c, p)
 	if _, missing := os.Stat(dir); err == nil || missing == nil || !strings.Contains(err.Error(), `the nearest is gpt2: positions.kind is "alibi", and there it is "learned"`) {
 		t.Errorf("error %v", err)
 	}

@@ -47,10 +47,8 @@ var junk = []any{"?", map[string]any{"?": 1}, 3, true, false}
 
 // openAdapter returns a function that opens the adapter for llama with another adapter_config.json.
 func openAdapter(t *testing.T) func(string) (any, error) {
-	m, err := Open("testdata/llama", tensor.Float32)
-	must.OK(t, err)
-	tensors, err := os.ReadFile("testdata/llama/adapter/" + adapterWeights)
-	must.OK(t, err)
+	m := must.Get(Open("testdata/llama", tensor.Float32))(t)
+	tensors := must.Get(os.ReadFile("testdata/llama/adapter/" + adapterWeights))(t)
 	return func(config string) (any, error) {
 		a, err := m.OpenAdapter(fstest.MapFS{adapter: {Data: []byte(config)}, adapterWeights: {Data: tensors}}, m.Params)
 		if err != nil {
