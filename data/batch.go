@@ -81,7 +81,7 @@ func (b *Batch) Rows(start, end int) Batch {
 		Inputs: rows(b.Inputs, start, end, b.Len), Lengths: rows(b.Lengths, start, end, 1),
 		DecoderInputs: rows(b.DecoderInputs, start, end, b.TargetLen), Targets: rows(b.Targets, start, end, max(b.TargetLen, 1)),
 		Numbers: rows(b.Numbers, start, end, 1),
-		Size: end - start, Len: b.Len, TargetLen: b.TargetLen,
+		Size:    end - start, Len: b.Len, TargetLen: b.TargetLen,
 	}
 }
 

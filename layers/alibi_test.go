@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -24,14 +25,14 @@ func TestALiBiSlopes(t *testing.T) {
 		8:  {1. / 2, 1. / 4, 1. / 8, 1. / 16, 1. / 32, 1. / 64, 1. / 128, 1. / 256},
 		12: {1. / 2, 1. / 4, 1. / 8, 1. / 16, 1. / 32, 1. / 64, 1. / 128, 1. / 256, root, root / 2, root / 4, root / 8},
 	} {
-		near(t, "slopes", must[[]float64](t)(layers.ALiBi{}.Slopes(heads)), want, 1e-15)
+		near(t, "slopes", must.Get(layers.ALiBi{}.Slopes(heads))(t), want, 1e-15)
 	}
 }
 
 // alibiBias computes the bias, of shape (H, T, S), by the paper's formula. The argument offset is the position of the
 // first query.
 func alibiBias(t testing.TB, heads, offset, queries, keys int) *tensor.Dense {
-	slopes := must[[]float64](t)(layers.ALiBi{}.Slopes(heads))
+	slopes := must.Get(layers.ALiBi{}.Slopes(heads))(t)
 	var bias []float64
 	for _, m := range slopes {
 		for i := range queries {
@@ -49,7 +50,7 @@ func TestALiBiSlopesOfTooManyHeads(t *testing.T) {
 		_, err := layers.ALiBi{}.Slopes(heads)
 		wantError(t, err, "alibi", fmt.Sprint(heads), "of memory", "at most 1048576 heads")
 	}
-	if slopes := must[[]float64](t)(layers.ALiBi{}.Slopes(1 << 20)); len(slopes) != 1<<20 {
+	if slopes := must.Get(layers.ALiBi{}.Slopes(1 << 20))(t); len(slopes) != 1<<20 {
 		t.Errorf("got %d slopes, want %d", len(slopes), 1<<20)
 	}
 }
@@ -58,16 +59,16 @@ func TestALiBiAsBiasAndAsSlopes(t *testing.T) {
 	for _, composed := range []bool{false, true} {
 		p := newParams(t)
 		config := layers.ModelConfig{Vocab: 5, Dim: 6, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 3}}, Layers: 2, Positions: layers.ALiBi{}}
-		model := must[*layers.Encoder](t)(layers.NewEncoder(p, config))
+		model := must.Get(layers.NewEncoder(p, config))(t)
 		config.Positions = layers.NoPositions{}
-		plain := must[*layers.Encoder](t)(layers.NewEncoder(newParams(t), config)) // with the same seed
+		plain := must.Get(layers.NewEncoder(newParams(t), config))(t) // with the same seed
 		run := func(m *layers.Encoder, bias bool) []float64 {
 			g := G.NewGraph()
 			var mask layers.Mask
 			if bias {
 				mask.Bias = input(g, "bias", alibiBias(t, 3, 0, 4, 4))
 			}
-			return read(t, node(t)(m.Forward(&layers.Build{Composed: composed}, input(g, "ids", dense([]int{4, 1, 1, 0}, 4)), mask)))[0]
+			return read(t, must.Get(m.Forward(&layers.Build{Composed: composed}, input(g, "ids", dense([]int{4, 1, 1, 0}, 4)), mask))(t))[0]
 		}
 		near(t, fmt.Sprintf("composed %t", composed), run(model, false), run(plain, true), 1e-13)
 		if _, err := model.Forward(&layers.Build{}, input(G.NewGraph(), "ids", dense([]int{1}, 1)), layers.Mask{Slopes: []float64{1, 1, 1}}); err == nil {

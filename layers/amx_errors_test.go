@@ -12,6 +12,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
@@ -63,8 +64,8 @@ func TestMatrixUnitErrors(t *testing.T) {
 					d.draw(t, r, &errs)
 					n--
 				}
-				noError(t, d.single.vm.Close())
-				noError(t, d.double.vm.Close())
+				must.Do(t, d.single.vm.Close())
+				must.Do(t, d.double.vm.Close())
 			}
 			for i, kind := range []string{"output", "gradients of inputs", "gradients of parameters"} {
 				errs[i].check(t, kind, slack)
@@ -213,7 +214,7 @@ type unitGraph struct {
 
 func newUnitGraph(t *testing.T, layer unitLayer, dt tensor.Dtype, sizes uint64) *unitGraph {
 	c := newBench(t)
-	c.p, c.dt, c.b.Cores = must[*layers.Params](t)(layers.NewParams(dt, 1)), dt, 1
+	c.p, c.dt, c.b.Cores = must.Get(layers.NewParams(dt, 1))(t), dt, 1
 	y := layer.build(c, rand.New(rand.NewPCG(sizes, 1)))
 	wrt, cost := append(slices.Clone(c.wrt), c.b.Learnables()...), y
 	u := &unitGraph{kinds: make([]int, 1+len(wrt)), values: make([]G.Value, 1+len(wrt))}
@@ -247,7 +248,7 @@ func newUnitGraph(t *testing.T, layer unitLayer, dt tensor.Dtype, sizes uint64) 
 func (u *unitGraph) run(t *testing.T, unit bool) [][]float64 {
 	kernel.UseMatrixUnit(unit)
 	defer kernel.UseMatrixUnit(true)
-	noError(t, u.vm.RunAll())
+	must.Do(t, u.vm.RunAll())
 	out := make([][]float64, len(u.values))
 	for i, v := range u.values {
 		out[i] = floats(t, v)

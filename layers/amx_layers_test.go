@@ -7,6 +7,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -20,7 +21,7 @@ type unitLayer struct {
 var unitLayers = []unitLayer{
 	{"linear", func(c *bench, r *rand.Rand) *G.Node {
 		s := axes(r, 3, 32)
-		l := must[*layers.Linear](c)(layers.NewLinear(c.p, s[1], s[2], layers.LinearConfig{NoBias: yes(r)}))
+		l := must.Get(layers.NewLinear(c.p, s[1], s[2], layers.LinearConfig{NoBias: yes(r)}))(c)
 		return c.node(l.Forward(c.b, c.in("x", s[0], s[1])))
 	}},
 	{"feed-forward", unitFeedForward(false)},
@@ -28,7 +29,7 @@ var unitLayers = []unitLayer{
 	{"low-rank adapter", func(c *bench, r *rand.Rand) *G.Node {
 		s := axes(r, 3, 20)
 		f := c.feedForward(s[1], layers.FeedForwardConfig{Hidden: s[2], Activation: drawActivation(r)})
-		c.b.Adapter = must[*layers.Adapter](c)(layers.NewAdapter(c.p, layers.LowRank{Rank: upTo(r, 8), Alpha: 2}, 1))
+		c.b.Adapter = must.Get(layers.NewAdapter(c.p, layers.LowRank{Rank: upTo(r, 8), Alpha: 2}, 1))(c)
 		return c.node(f.Forward(c.b, c.in("x", s[0], s[1])))
 	}},
 	{"activation", func(c *bench, r *rand.Rand) *G.Node {
@@ -36,17 +37,17 @@ var unitLayers = []unitLayer{
 	}},
 	{"embedding", func(c *bench, r *rand.Rand) *G.Node {
 		vocab := upTo(r, 20)
-		e := must[*layers.Embedding](c)(layers.NewEmbedding(c.p, vocab, upTo(r, 20), layers.Init{}))
+		e := must.Get(layers.NewEmbedding(c.p, vocab, upTo(r, 20), layers.Init{}))(c)
 		return c.node(e.Forward(c.b, c.drawIDs("ids", r, vocab, upTo(r, 40))))
 	}},
 	{"layer norm", func(c *bench, r *rand.Rand) *G.Node {
 		dim := 3 + upTo(r, 40)
-		l := must[*layers.LayerNorm](c)(layers.NewLayerNorm(c.p, dim, layers.NormConfig{NoBias: yes(r)}))
+		l := must.Get(layers.NewLayerNorm(c.p, dim, layers.NormConfig{NoBias: yes(r)}))(c)
 		return c.node(l.Forward(c.b, c.in("x", upTo(r, 20), dim)))
 	}},
 	{"RMS norm", func(c *bench, r *rand.Rand) *G.Node {
 		dim := 3 + upTo(r, 40)
-		l := must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, dim, layers.NormConfig{}))
+		l := must.Get(layers.NewRMSNorm(c.p, dim, layers.NormConfig{}))(c)
 		return c.node(l.Forward(c.b, c.in("x", upTo(r, 20), dim)))
 	}},
 	{"rotary positions", func(c *bench, r *rand.Rand) *G.Node {
@@ -80,43 +81,43 @@ var unitLayers = []unitLayer{
 	}},
 	{"encoder block", func(c *bench, r *rand.Rand) *G.Node {
 		batch, length, dim, heads := sequences(r)
-		block := must[*layers.Block](c)(layers.NewEncoderBlock(c.p, dim, drawBlock(r, heads)))
+		block := must.Get(layers.NewEncoderBlock(c.p, dim, drawBlock(r, heads)))(c)
 		return c.node(block.Forward(c.b, c.in("x", batch, length, dim), layers.Mask{KeyLengths: c.drawLengths(r, batch, length)}))
 	}},
 	{"decoder block", func(c *bench, r *rand.Rand) *G.Node {
 		batch, length, dim, heads := sequences(r)
 		config := drawBlock(r, heads)
 		config.Parallel = !config.PostNorm && r.IntN(3) == 0
-		block := must[*layers.Block](c)(layers.NewDecoderBlock(c.p, dim, config))
+		block := must.Get(layers.NewDecoderBlock(c.p, dim, config))(c)
 		return c.node(block.Forward(c.b, c.in("x", batch, length, dim), layers.Mask{}))
 	}},
 	{"decoder block with cross-attention", func(c *bench, r *rand.Rand) *G.Node {
 		batch, length, dim, heads := sequences(r)
-		block := must[*layers.Block](c)(layers.NewCrossDecoderBlock(c.p, dim, drawBlock(r, heads)))
+		block := must.Get(layers.NewCrossDecoderBlock(c.p, dim, drawBlock(r, heads)))(c)
 		x, memory := c.in("x", batch, length, dim), c.in("memory", batch, upTo(r, 16), dim)
 		return c.node(block.ForwardCross(c.b, x, memory, layers.Mask{}, layers.Mask{}))
 	}},
 	{"encoder", func(c *bench, r *rand.Rand) *G.Node {
 		config := drawModel(r)
-		e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
+		e := must.Get(layers.NewEncoder(c.p, config))(c)
 		return c.node(e.Forward(c.b, c.drawIDs("ids", r, config.Vocab, 1+r.IntN(2), upTo(r, 12)), layers.Mask{}))
 	}},
 	{"decoder", func(c *bench, r *rand.Rand) *G.Node {
 		config := drawModel(r)
-		d := must[*layers.Decoder](c)(layers.NewDecoder(c.p, config))
+		d := must.Get(layers.NewDecoder(c.p, config))(c)
 		return c.node(d.Forward(c.b, c.drawIDs("ids", r, config.Vocab, 1+r.IntN(2), upTo(r, 12)), layers.Mask{}))
 	}},
 	{"encoder-decoder", func(c *bench, r *rand.Rand) *G.Node {
 		config, batch := drawModel(r), 1+r.IntN(2)
 		config.Layers = 1
-		m := must[*layers.EncoderDecoder](c)(layers.NewEncoderDecoder(c.p, layers.EncoderDecoderConfig{Model: config}))
+		m := must.Get(layers.NewEncoderDecoder(c.p, layers.EncoderDecoderConfig{Model: config}))(c)
 		source, target := c.drawIDs("source", r, config.Vocab, batch, upTo(r, 12)), c.drawIDs("target", r, config.Vocab, batch, upTo(r, 12))
 		return c.node(m.Forward(c.b, source, target, layers.Mask{}))
 	}},
 	{"sequence classifier", func(c *bench, r *rand.Rand) *G.Node {
 		config := drawModel(r)
 		config.Tied, config.Outputs = false, 1+r.IntN(8)
-		s := must[*layers.SequenceClassifier](c)(layers.NewSequenceClassifier(c.p, layers.SequenceClassifierConfig{Model: config, Pooling: poolings[r.IntN(len(poolings))]}))
+		s := must.Get(layers.NewSequenceClassifier(c.p, layers.SequenceClassifierConfig{Model: config, Pooling: poolings[r.IntN(len(poolings))]}))(c)
 		return c.node(s.Forward(c.b, c.drawIDs("ids", r, config.Vocab, 1+r.IntN(2), upTo(r, 12)), layers.Mask{}))
 	}},
 	{"head with cross-entropy", unitHead(false)},

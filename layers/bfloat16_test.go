@@ -12,6 +12,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -20,7 +21,7 @@ import (
 // errors are as small as in float32.
 func TestBFloat16Gradients(t *testing.T) {
 	var cases []precisionCase
-	noError(t, json.Unmarshal(must[[]byte](t)(os.ReadFile(filepath.Join("testdata", "precision.json"))), &cases))
+	must.Do(t, json.Unmarshal(must.Get(os.ReadFile(filepath.Join("testdata", "precision.json")))(t), &cases))
 	for i, c := range cases {
 		if testing.Short() && i%4 > 0 {
 			continue
@@ -69,11 +70,11 @@ func multiply(x, y []float64, rows, cols, terms, a, b, c, d int) []float64 {
 func TestBFloat16Linear(t *testing.T) {
 	const n, in, out = 5, 37, 9
 	g, b := G.NewGraph(), &layers.Build{Mode: layers.Training, Precision: layers.BFloat16}
-	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
-	l := must[*layers.Linear](t)(layers.NewLinear(p, in, out, layers.LinearConfig{}))
+	p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
+	l := must.Get(layers.NewLinear(p, in, out, layers.LinearConfig{}))(t)
 	x, weights := as(tensor.Float32, random(2, n, in)), as(tensor.Float32, random(3, n, out))
 	xNode := input(g, "x", x)
-	y := node(t)(l.Forward(b, xNode))
+	y := must.Get(l.Forward(b, xNode))(t)
 	got := read(t, append(G.Nodes{y}, gradients(t, weigh(t, y, input(g, "weights", weights)), append(G.Nodes{xNode}, b.Learnables()...)...)...)...)
 
 	rx, rw, rg := rounded(floats(t, x)), rounded(floats(t, l.Weight.Value)), rounded(floats(t, weights))
@@ -91,9 +92,9 @@ func TestBFloat16Linear(t *testing.T) {
 // a factor of the product with B, so it is rounded too.
 func TestBFloat16Adapter(t *testing.T) {
 	const n, in, out, rank = 6, 20, 9, 3
-	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
-	l := must[*layers.Linear](t)(layers.NewLinear(p.Scope("a"), in, out, layers.LinearConfig{NoBias: true}))
-	a := must[*layers.Adapter](t)(layers.NewAdapter(p, layers.LowRank{Rank: rank, Alpha: 2 * rank}, 1))
+	p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
+	l := must.Get(layers.NewLinear(p.Scope("a"), in, out, layers.LinearConfig{NoBias: true}))(t)
+	a := must.Get(layers.NewAdapter(p, layers.LowRank{Rank: rank, Alpha: 2 * rank}, 1))(t)
 	factor := func(name string, shape ...int) []float64 {
 		v := a.Params.Get(name).Value
 		copy(v.Float32s(), as(tensor.Float32, random(uint64(len(name)+shape[0]), shape...)).Float32s())
@@ -101,7 +102,7 @@ func TestBFloat16Adapter(t *testing.T) {
 	}
 	first, second := factor("a.lora_a", rank, in), factor("a.lora_b", out, rank)
 	x := as(tensor.Float32, random(2, n, in))
-	got := read(t, node(t)(l.Forward(&layers.Build{Adapter: a, Precision: layers.BFloat16}, input(G.NewGraph(), "x", x))))[0]
+	got := read(t, must.Get(l.Forward(&layers.Build{Adapter: a, Precision: layers.BFloat16}, input(G.NewGraph(), "x", x)))(t))[0]
 
 	rx := rounded(floats(t, x))
 	want := multiply(rx, rounded(floats(t, l.Weight.Value)), n, out, in, in, 1, in, 1)
@@ -118,15 +119,15 @@ func TestBFloat16Head(t *testing.T) {
 	run := func(b layers.Build) [][]float64 {
 		g := G.NewGraph()
 		b.Mode = layers.Training
-		p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
-		head := must[*layers.Linear](t)(layers.NewLinear(p, dim, vocab, layers.LinearConfig{}))
+		p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
+		head := must.Get(layers.NewLinear(p, dim, vocab, layers.LinearConfig{}))(t)
 		states, targets := input(g, "states", as(tensor.Float32, random(2, n, dim))), make([]int, n)
 		for i := range targets {
 			targets[i] = (i*i + 1) % vocab
 		}
 		targets[3] = layers.Ignore
 		loss, _, err := layers.HeadCrossEntropy(&b, states, head, 0, input(g, "targets", dense(targets, n)), layers.CrossEntropyOptions{})
-		noError(t, err)
+		must.Do(t, err)
 		return read(t, append(G.Nodes{loss.Mean}, gradients(t, loss.Mean, append(G.Nodes{states}, b.Learnables()...)...)...)...)
 	}
 	full := run(layers.Build{})
@@ -143,7 +144,7 @@ func TestBFloat16Head(t *testing.T) {
 }
 
 func TestPrecisionErrors(t *testing.T) {
-	l := must[*layers.Linear](t)(layers.NewLinear(newParams(t), 3, 2, layers.LinearConfig{}))
+	l := must.Get(layers.NewLinear(newParams(t), 3, 2, layers.LinearConfig{}))(t)
 	for want, b := range map[string]*layers.Build{
 		"precision bfloat16 needs float32 inputs and parameters, got float64: make the parameters float32": {Precision: layers.BFloat16},
 		"there is no precision 7: use one of float32, bfloat16":                                            {Precision: 7},

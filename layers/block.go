@@ -146,9 +146,9 @@ func (block *Block) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 // ForwardCross is like Forward, but the block also attends to memory, an encoder's output of shape (B, S, Dim). The
 // arguments self and cross are the masks of the two attentions. In a decoder's block, self must have no offset.
 //
-// With a Cache in the Build, a decoder's block continues the sequences in the Cache: see
-// MultiHeadAttention.ForwardCached. If memory is then nil, the block uses the keys and values kept in the Cache: see
-// MultiHeadAttention.ForwardMemory.
+// With a Cache in the Build, a decoder's block continues the sequences in the Cache, which describes the masks. If
+// memory is then nil, the block uses the keys and values that the Cache kept last. In this case, another graph with a
+// memory of the same shape must have been built before, and must run before this graph.
 func (block *Block) ForwardCross(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
 	cached := block.causal && b.Cache != nil
 	switch {
@@ -162,7 +162,7 @@ func (block *Block) ForwardCross(b *Build, x, memory *G.Node, self, cross Mask) 
 	self.Causal = self.Causal || block.causal
 	y, err := block.residual.add(b, x, x, block.Norm1, block.Norm1Out, func(x *G.Node) (*G.Node, error) {
 		if cached {
-			return block.Attention.ForwardCached(b, x, self)
+			return block.Attention.forwardCached(b, x, self)
 		}
 		return block.Attention.Forward(b, x, x, x, self)
 	})
@@ -172,7 +172,7 @@ func (block *Block) ForwardCross(b *Build, x, memory *G.Node, self, cross Mask) 
 	if block.Cross != nil {
 		y, err = block.residual.add(b, y, y, block.NormCross, block.NormCrossOut, func(x *G.Node) (*G.Node, error) {
 			if cached {
-				return block.Cross.ForwardMemory(b, x, memory, cross)
+				return block.Cross.forwardMemory(b, x, memory, cross)
 			}
 			return block.Cross.Forward(b, x, memory, memory, cross)
 		})

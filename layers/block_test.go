@@ -5,6 +5,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -50,7 +51,7 @@ func TestBlockFormulas(t *testing.T) {
 			if tc.variant.Blocks != nil {
 				model.Variants = []layers.BlockVariant{tc.variant}
 			}
-			block := must[*layers.Encoder](t)(layers.NewEncoder(c.p, model)).Blocks[0]
+			block := must.Get(layers.NewEncoder(c.p, model))(t).Blocks[0]
 			randomise(c.p)
 			norm := func(n layers.Norm) sub { return func(x node) node { return c.node(n.Forward(c.b, x)) } }
 			x := c.in("x", 2, 3, 4)

@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
@@ -36,11 +37,11 @@ func newLossGraph(t testing.TB, b *layers.Build, batch, length, vocab int, logit
 		return input(g, name, dense(x, batch, length))
 	}
 	ids, targets := ints("ids"), ints("targets")
-	y := node(t)(logits(b, ids, targets))
+	y := must.Get(logits(b, ids, targets))(t)
 	if s := y.Shape(); len(s) == 2 { // one class per sequence
 		targets = input(g, "classes", dense(make([]int, batch), batch))
 	}
-	loss := must[layers.Loss](t)(layers.CrossEntropy(b, y, targets, layers.CrossEntropyOptions{}))
+	loss := must.Get(layers.CrossEntropy(b, y, targets, layers.CrossEntropyOptions{}))(t)
 	l := &lossGraph{b: b, count: loss.Count, read: make([]G.Value, 2)}
 	if b.Mode == layers.Training {
 		l.grads = gradients(t, loss.Mean, b.Learnables()...)
@@ -57,7 +58,7 @@ func (l *lossGraph) run(t testing.TB, number int) (out [][]float64) {
 	t.Helper()
 	l.b.Runs = uint64(number)
 	l.vm.Reset()
-	noError(t, l.vm.RunAll())
+	must.Do(t, l.vm.RunAll())
 	for _, v := range l.read {
 		out = append(out, floats(t, v))
 	}
@@ -74,10 +75,10 @@ func logitsOf(t testing.TB, p *layers.Params, block layers.BlockConfig, position
 	model := layers.ModelConfig{Vocab: 13, Dim: 8, Layers: 2, Positions: positions, Block: block, Dropout: block.Dropout}
 	tagger := model
 	tagger.Outputs = 13
-	encoder := must[*layers.Encoder](t)(layers.NewEncoder(p.Scope("tagger"), tagger))
-	decoder := must[*layers.Decoder](t)(layers.NewDecoder(p.Scope("text"), model))
-	classifier := must[*layers.SequenceClassifier](t)(layers.NewSequenceClassifier(p.Scope("labels"), layers.SequenceClassifierConfig{Model: tagger}))
-	pairs := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p.Scope("pairs"), layers.EncoderDecoderConfig{Model: model, Shared: true}))
+	encoder := must.Get(layers.NewEncoder(p.Scope("tagger"), tagger))(t)
+	decoder := must.Get(layers.NewDecoder(p.Scope("text"), model))(t)
+	classifier := must.Get(layers.NewSequenceClassifier(p.Scope("labels"), layers.SequenceClassifierConfig{Model: tagger}))(t)
+	pairs := must.Get(layers.NewEncoderDecoder(p.Scope("pairs"), layers.EncoderDecoderConfig{Model: model, Shared: true}))(t)
 	lengths := func(ids *G.Node) layers.Mask {
 		s := ids.Shape()
 		return layers.Mask{KeyLengths: input(ids.Graph(), "lengths", dense([]int{s[1] - 1, s[1]}, 2))}
@@ -111,7 +112,7 @@ func TestBuffersChangeNoBit(t *testing.T) {
 	positions := map[string]layers.PositionsConfig{"gelu": layers.Learned{MaxLen: 12}, "relu, post-norm": layers.RelativeBias{Buckets: 4, MaxDistance: 3}, "gated, rms norm, grouped heads": layers.Rotary{}}
 	for name, block := range blocks {
 		for composed, dt := range map[bool]tensor.Dtype{false: tensor.Float32, true: tensor.Float64} {
-			p := must[*layers.Params](t)(layers.NewParams(dt, 1))
+			p := must.Get(layers.NewParams(dt, 1))(t)
 			for model, logits := range logitsOf(t, p, block, positions[name]) {
 				name := fmt.Sprintf("%s/%s/%v/composed %t", model, name, dt, composed)
 				if leftOut(name) {
@@ -145,9 +146,9 @@ func TestBuffersChangeNoBit(t *testing.T) {
 // use about as much memory as the graph for the longest sequences alone.
 func TestBuffersHoldTheLongest(t *testing.T) {
 	testseed.Slow(t)
-	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+	p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
 	block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU}, Dropout: 0.1}
-	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 64, Layers: 2, Positions: layers.NoPositions{}, Block: block}))
+	m := must.Get(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 64, Layers: 2, Positions: layers.NoPositions{}, Block: block}))(t)
 	logits := func(b *layers.Build, ids, _ *G.Node) (*G.Node, error) { return m.Forward(b, ids, layers.Mask{}) }
 	// held returns the bytes in use after each graph has run once.
 	held := func(b layers.Build, lengths ...int) float64 {
@@ -183,17 +184,17 @@ func TestBuffersHoldTheLongest(t *testing.T) {
 
 // TestBuffersLetGraphsGo builds graphs with the same Buffers and drops each graph: memory use doesn't grow.
 func TestBuffersLetGraphsGo(t *testing.T) {
-	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
-	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 32, Layers: 2, Positions: layers.NoPositions{}}))
+	p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
+	m := must.Get(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 32, Layers: 2, Positions: layers.NoPositions{}}))(t)
 	buffers := &layers.Buffers{}
 	run := func(length int) {
 		g := G.NewGraph()
-		logits := node(t)(m.Forward(&layers.Build{Buffers: buffers}, input(g, "ids", dense(make([]int, 8*length), 8, length)), layers.Mask{}))
+		logits := must.Get(m.Forward(&layers.Build{Buffers: buffers}, input(g, "ids", dense(make([]int, 8*length), 8, length)), layers.Mask{}))(t)
 		var v G.Value
 		G.Read(logits, &v)
 		vm := G.NewTapeMachine(g)
 		defer vm.Close()
-		noError(t, vm.RunAll())
+		must.Do(t, vm.RunAll())
 	}
 	run(70)
 	const rounds, limit = 40, 1 << 20 // a graph takes about 200 kB, and its buffers about 1 MB
@@ -210,8 +211,8 @@ func TestBuffersLetGraphsGo(t *testing.T) {
 // TestBuffersAllocateNothing runs graphs in turns, with and without Buffers: the numbers of allocations are about the
 // same. One allocation per op would add about 400.
 func TestBuffersAllocateNothing(t *testing.T) {
-	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
-	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 8, Layers: 2, Positions: layers.NoPositions{}, Dropout: 0.1}))
+	p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
+	m := must.Get(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 8, Layers: 2, Positions: layers.NoPositions{}, Dropout: 0.1}))(t)
 	logits := func(b *layers.Build, ids, _ *G.Node) (*G.Node, error) { return m.Forward(b, ids, layers.Mask{}) }
 	allocations := func(b layers.Build) float64 {
 		var graphs []*lossGraph
@@ -222,7 +223,7 @@ func TestBuffersAllocateNothing(t *testing.T) {
 		return testing.AllocsPerRun(20, func() {
 			for _, l := range graphs {
 				l.vm.Reset()
-				noError(t, l.vm.RunAll())
+				must.Do(t, l.vm.RunAll())
 			}
 		})
 	}

@@ -17,8 +17,8 @@ import (
 // layer. A graph then computes the keys and values of only the new tokens. Several graphs can use the same Cache: one
 // graph may process a prompt, and another graph may continue it token by token.
 //
-// Graphs of a Decoder, an EncoderDecoder's Decode, a Block for a decoder or ForwardCached use the Cache of their Build.
-// Make each run with these four calls:
+// Graphs of a Decoder, an EncoderDecoder's Decode or a Block for a decoder use the Cache of their Build. They have no
+// gradient. Make each run with these four calls:
 //
 //	err := cache.Extend(counts...) // number of new tokens in each sequence; ids after the new tokens are padding
 //	err = vm.RunAll()              // stores the keys and values of the new tokens
@@ -27,7 +27,11 @@ import (
 //
 // You can repeat a run that failed or wasn't committed, or undo it with Cancel. Only one run at a time may use a Cache.
 // All graphs that use it must be for evaluation and for the same model, and a graph may apply each layer only once.
-// Make one with NewCache.
+//
+// All positions, also those in masks, count from the start of a sequence. The mask of self-attention applies to
+// scores of shape (B, H, T, Capacity), and must have no offset; attention is always causal. In the mask of attention
+// to an encoder's output, a query's position is its position in its sequence plus Offset, and a key's position is its
+// position in that output; it must have no Offsets. Make a Cache with NewCache.
 type Cache struct {
 	batch, capacity int
 	lengths, counts []int

@@ -9,6 +9,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
@@ -25,7 +26,7 @@ func newCachedGraph(t *testing.T, batch, tokens int, b *layers.Build, forward fu
 	t.Helper()
 	c := &cachedGraph{ids: make([]int, batch*tokens), tokens: tokens}
 	g := G.NewGraph()
-	c.run = runner(t, node(t)(forward(g, b, input(g, "ids", dense(c.ids, batch, tokens)))))
+	c.run = runner(t, must.Get(forward(g, b, input(g, "ids", dense(c.ids, batch, tokens))))(t))
 	return c
 }
 
@@ -37,8 +38,8 @@ func (c *cachedGraph) step(t *testing.T, cache *layers.Cache, tokens [][]int) []
 		copy(c.ids[b*c.tokens:][:c.tokens], row)
 		counts[b] = len(row)
 	}
-	noError(t, cache.Extend(counts...))
-	logits := must[[][]float64](t)(c.run())[0]
+	must.Do(t, cache.Extend(counts...))
+	logits := must.Get(c.run())(t)[0]
 	cache.Commit()
 	width := len(logits) / len(c.ids)
 	last := make([][]float64, len(tokens))
@@ -136,12 +137,12 @@ func TestCachedDecodingIsTheFullPass(t *testing.T) {
 						continue
 					}
 					t.Run(name, func(t *testing.T) {
-						p := must[*layers.Params](t)(layers.NewParams(dt, 3))
-						model := must[*layers.Decoder](t)(layers.NewDecoder(p, config))
+						p := must.Get(layers.NewParams(dt, 3))(t)
+						model := must.Get(layers.NewDecoder(p, config))(t)
 						if dt == tensor.Float64 {
 							randomise(p) // biases too
 						}
-						cache := must[*layers.Cache](t)(layers.NewCache(2, cacheCapacity))
+						cache := must.Get(layers.NewCache(2, cacheCapacity))(t)
 						graphs := map[int]*cachedGraph{}
 						for _, tokens := range []int{1, 5} {
 							graphs[tokens] = newCachedGraph(t, 2, tokens, &layers.Build{Cache: cache, Composed: composed}, func(g *G.ExprGraph, b *layers.Build, ids *G.Node) (*G.Node, error) {
@@ -153,7 +154,7 @@ func TestCachedDecodingIsTheFullPass(t *testing.T) {
 						}
 						var full [2][]float64
 						for b, ids := range sequences {
-							full[b] = read(t, node(t)(model.Forward(&layers.Build{Composed: true}, input(G.NewGraph(), "ids", dense(ids, 1, len(ids))), mask)))[0]
+							full[b] = read(t, must.Get(model.Forward(&layers.Build{Composed: true}, input(G.NewGraph(), "ids", dense(ids, 1, len(ids))), mask))(t))[0]
 						}
 						done := []int{0, 0}
 						for _, counts := range steps {
@@ -189,18 +190,18 @@ func TestCachedEncoderDecoder(t *testing.T) {
 		if i > 1 {
 			window = &layers.Window{Left: 1, Right: 0} // target token i sees source tokens i−1 and i
 		}
-		m := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(newParams(t), layers.EncoderDecoderConfig{
+		m := must.Get(layers.NewEncoderDecoder(newParams(t), layers.EncoderDecoderConfig{
 			Model: layers.ModelConfig{Vocab: cacheVocab, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, KeyValueHeads: 1}}, Layers: 2, Positions: layers.ALiBi{}}, Shared: true,
-		}))
+		}))(t)
 		source, target := []int{1, 2, 3, 4, 5, 6, 1, 0}, [][]int{{1, 4, 2, 6}, {3, 3, 0, 5}}
 		lengths := []int{4, 2}
 		mask := func(g *G.ExprGraph) layers.Mask {
 			return layers.Mask{KeyLengths: input(g, "lengths", dense(lengths, 2)), Window: window}
 		}
 		g := G.NewGraph()
-		full := read(t, node(t)(m.Forward(&layers.Build{Composed: true}, input(g, "source", dense(source, 2, 4)), input(g, "target", dense(slices.Concat(target...), 2, 4)), mask(g))))[0]
+		full := read(t, must.Get(m.Forward(&layers.Build{Composed: true}, input(g, "source", dense(source, 2, 4)), input(g, "target", dense(slices.Concat(target...), 2, 4)), mask(g)))(t))[0]
 
-		cache := must[*layers.Cache](t)(layers.NewCache(2, 4))
+		cache := must.Get(layers.NewCache(2, 4))(t)
 		first := newCachedGraph(t, 2, 1, &layers.Build{Cache: cache, Composed: composed}, func(g *G.ExprGraph, b *layers.Build, ids *G.Node) (*G.Node, error) {
 			memory, err := m.Encode(b, input(g, "source", dense(source, 2, 4)), mask(g))
 			if err != nil {
@@ -218,7 +219,7 @@ func TestCachedEncoderDecoder(t *testing.T) {
 			}
 			got := graph.step(t, cache, [][]int{target[0][i:][:1], target[1][i:][:1]})
 			for range 2 { // the second swap restores the order; the sources' keys and values move too
-				noError(t, cache.Reorder(1, 0))
+				must.Do(t, cache.Reorder(1, 0))
 			}
 			for b := range 2 {
 				near(t, fmt.Sprintf("target %d, token %d", b, i), got[b], full[(b*4+i)*cacheVocab:][:cacheVocab], 1e-12)
@@ -230,15 +231,15 @@ func TestCachedEncoderDecoder(t *testing.T) {
 // TestCacheKeepsTheLastMemory runs graphs that store memories of two lengths in a cache, and graphs that read the
 // stored memory.
 func TestCacheKeepsTheLastMemory(t *testing.T) {
-	a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(newParams(t), 4, layers.AttentionConfig{Heads: 2}))
-	cache := must[*layers.Cache](t)(layers.NewCache(1, 3))
+	a := must.Get(layers.NewMultiHeadAttention(newParams(t), 4, layers.AttentionConfig{Heads: 2}))(t)
+	cache := must.Get(layers.NewCache(1, 3))(t)
 	build := func(memory *tensor.Dense) func() ([]float64, error) {
 		g := G.NewGraph()
 		var m *G.Node
 		if memory != nil {
 			m = input(g, "memory", memory)
 		}
-		again := runner(t, node(t)(a.ForwardMemory(&layers.Build{Cache: cache}, input(g, "x", random(1, 1, 1, 4)), m, layers.Mask{})))
+		again := runner(t, must.Get(a.Memory(&layers.Build{Cache: cache}, input(g, "x", random(1, 1, 1, 4)), m, layers.Mask{}))(t))
 		return func() ([]float64, error) {
 			out, err := again()
 			if err != nil {
@@ -247,7 +248,7 @@ func TestCacheKeepsTheLastMemory(t *testing.T) {
 			return out[0], nil
 		}
 	}
-	run := func(f func() ([]float64, error)) []float64 { return must[[]float64](t)(f()) }
+	run := func(f func() ([]float64, error)) []float64 { return must.Get(f())(t) }
 	fails := func(f func() ([]float64, error), want string) {
 		t.Helper()
 		_, err := f()
@@ -270,16 +271,16 @@ func TestCacheKeepsTheLastMemory(t *testing.T) {
 
 // TestCacheReorder replaces each sequence by a copy of another sequence, and continues the copies.
 func TestCacheReorder(t *testing.T) {
-	model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), cacheConfigs()["learned"]))
+	model := must.Get(layers.NewDecoder(newParams(t), cacheConfigs()["learned"]))(t)
 	forward := func(_ *G.ExprGraph, b *layers.Build, ids *G.Node) (*G.Node, error) {
 		return model.Forward(b, ids, layers.Mask{})
 	}
-	cache := must[*layers.Cache](t)(layers.NewCache(3, cacheCapacity))
+	cache := must.Get(layers.NewCache(3, cacheCapacity))(t)
 	graph := newCachedGraph(t, 3, 3, &layers.Build{Cache: cache}, forward)
 	begun := [][]int{{1, 2, 3}, {4, 5}, {6}}
 	graph.step(t, cache, begun)
 	parents := []int{1, 2, 1}
-	noError(t, cache.Reorder(parents...))
+	must.Do(t, cache.Reorder(parents...))
 	if got, want := cache.Lengths(), []int{2, 1, 2}; !slices.Equal(got, want) {
 		t.Fatalf("lengths are %v, want %v", got, want)
 	}
@@ -287,10 +288,10 @@ func TestCacheReorder(t *testing.T) {
 	for b, from := range parents {
 		whole := append(slices.Clone(begun[from]), []int{0, 1, 3}[b])
 		g := G.NewGraph()
-		want := read(t, node(t)(model.Forward(&layers.Build{}, input(g, "ids", dense(whole, 1, len(whole))), layers.Mask{})))[0]
+		want := read(t, must.Get(model.Forward(&layers.Build{}, input(g, "ids", dense(whole, 1, len(whole))), layers.Mask{}))(t))[0]
 		near(t, fmt.Sprint("sequence ", b), got[b], want[len(want)-cacheVocab:], 1e-12)
 	}
-	noError(t, cache.Truncate(2, 0, 1))
+	must.Do(t, cache.Truncate(2, 0, 1))
 	again := graph.step(t, cache, [][]int{{0}, {2}, {5}})
 	near(t, "after a truncation", again[0], got[0], 1e-12)
 }
@@ -299,22 +300,22 @@ func TestCacheReorder(t *testing.T) {
 func TestCacheHidesUnusedMemory(t *testing.T) {
 	for _, composed := range []bool{false, true} {
 		p := newParams(t)
-		a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{Heads: 2}))
+		a := must.Get(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{Heads: 2}))(t)
 		run := func(poison float64) []float64 {
-			cache := must[*layers.Cache](t)(layers.NewCache(1, 6))
+			cache := must.Get(layers.NewCache(1, 6))(t)
 			x := random(7, 1, 4, 4)
-			again := runner(t, node(t)(a.ForwardCached(&layers.Build{Cache: cache, Composed: composed}, input(G.NewGraph(), "x", x), layers.Mask{})))
+			again := runner(t, must.Get(a.Cached(&layers.Build{Cache: cache, Composed: composed}, input(G.NewGraph(), "x", x), layers.Mask{}))(t))
 			var got []float64
 			for i, step := range []struct{ count, kept int }{{4, 1}, {2, 2}} { // after the first step, three tokens are cut off
 				copy(x.Float64s(), random(7+uint64(i), 4, 4).Float64s())
 				for j := 4 * (1 + i); j < 16; j++ {
 					x.Float64s()[j] = poison
 				}
-				noError(t, cache.Extend(step.count))
-				got = append(got, must[[][]float64](t)(again())[0][:4*step.kept]...)
+				must.Do(t, cache.Extend(step.count))
+				got = append(got, must.Get(again())(t)[0][:4*step.kept]...)
 				cache.Commit()
 				if i == 0 {
-					noError(t, cache.Truncate(1))
+					must.Do(t, cache.Truncate(1))
 				}
 			}
 			return got
@@ -329,11 +330,11 @@ func TestCacheHidesUnusedMemory(t *testing.T) {
 func TestCacheErrors(t *testing.T) {
 	_, noSequences := layers.NewCache(0, 3)
 	c := newBench(t)
-	cache := must[*layers.Cache](t)(layers.NewCache(2, 3))
+	cache := must.Get(layers.NewCache(2, 3))(t)
 	a := c.multiHead(4, layers.AttentionConfig{Heads: 2})
-	cross := must[*layers.Block](t)(layers.NewCrossDecoderBlock(c.p.Scope("block"), 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
+	cross := must.Get(layers.NewCrossDecoderBlock(c.p.Scope("block"), 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))(t)
 	with := func(x *G.Node, b *layers.Build, m layers.Mask) error {
-		_, err := a.ForwardCached(b, x, m)
+		_, err := a.Cached(b, x, m)
 		return err
 	}
 	build := func() *layers.Build { return &layers.Build{Cache: cache} }
@@ -342,12 +343,8 @@ func TestCacheErrors(t *testing.T) {
 	third := newBench(t)
 	_, wrongMemory := cross.ForwardCross(build(), third.in("x", 2, 1, 4), third.in("memory", 3, 2, 4), layers.Mask{}, layers.Mask{})
 	fourth := newBench(t)
-	_, memoryOffsets := a.ForwardMemory(build(), fourth.in("x", 2, 1, 4), fourth.in("memory", 2, 2, 4), layers.Mask{Offsets: input(fourth.g, "offsets", dense([]int{1, 1}, 2))})
-	for _, tc := range []struct {
-		name string
-		err  error
-		want []string
-	}{
+	_, memoryOffsets := a.Memory(build(), fourth.in("x", 2, 1, 4), fourth.in("memory", 2, 2, 4), layers.Mask{Offsets: input(fourth.g, "offsets", dense([]int{1, 1}, 2))})
+	wantErrors(t, []errorCase{
 		{"no sequences", noSequences, []string{"at least 1, got 0"}},
 		{"no cache", with(c.in("x", 2, 1, 4), &layers.Build{}, layers.Mask{}), []string{"attention", "no Cache"}},
 		{"training", with(c.in("x", 2, 1, 4), &layers.Build{Cache: cache, Mode: layers.Training}, layers.Mask{}), []string{"attention", "evaluation"}},
@@ -368,35 +365,33 @@ func TestCacheErrors(t *testing.T) {
 		{"parent", cache.Reorder(0, 2), []string{"sequence 1", "got 2"}},
 		{"truncated to more", cache.Truncate(0, 1), []string{"sequence 1", "shortened to 1"}},
 		{"lengths", cache.Truncate(0), []string{"2 sequences need one", "got 1"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
-	}
+	})
 
 	t.Run("another model", func(t *testing.T) {
-		cache := must[*layers.Cache](t)(layers.NewCache(2, 3))
+		cache := must.Get(layers.NewCache(2, 3))(t)
 		forward := func() (*G.Node, error) {
 			c := newBench(t) // with the same seed and names
 			a := c.multiHead(4, layers.AttentionConfig{Heads: 2})
-			return a.ForwardCached(&layers.Build{Cache: cache}, c.in("x", 2, 1, 4), layers.Mask{})
+			return a.Cached(&layers.Build{Cache: cache}, c.in("x", 2, 1, 4), layers.Mask{})
 		}
-		node(t)(forward())
+		must.Get(forward())(t)
 		_, err := forward()
 		wantError(t, err, "another model")
 	})
 	t.Run("a layer twice", func(t *testing.T) {
 		c := newBench(t)
-		b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(2, 3))}
-		y := node(t)(a.ForwardCached(b, c.in("x", 2, 1, 4), layers.Mask{}))
-		_, err := a.ForwardCached(b, y, layers.Mask{})
+		b := &layers.Build{Cache: must.Get(layers.NewCache(2, 3))(t)}
+		y := must.Get(a.Cached(b, c.in("x", 2, 1, 4), layers.Mask{}))(t)
+		_, err := a.Cached(b, y, layers.Mask{})
 		wantError(t, err, "applies the layer twice")
 	})
 	t.Run("two caches", func(t *testing.T) {
 		c := newBench(t)
 		forward := func() (*G.Node, error) {
-			b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(2, 3))}
-			return a.ForwardCached(b, c.in("x", 2, 1, 4), layers.Mask{})
+			b := &layers.Build{Cache: must.Get(layers.NewCache(2, 3))(t)}
+			return a.Cached(b, c.in("x", 2, 1, 4), layers.Mask{})
 		}
-		node(t)(forward())
+		must.Get(forward())(t)
 		_, err := forward()
 		wantError(t, err, "another Cache")
 	})
@@ -405,28 +400,28 @@ func TestCacheErrors(t *testing.T) {
 		for _, err := layers.NewCache(1, largest); err == nil; _, err = layers.NewCache(1, largest) {
 			largest *= 2
 		}
-		b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(1, largest/2))} // a smaller model could use this cache
-		_, err := a.ForwardCached(b, newBench(t).in("x", 1, 1, 4), layers.Mask{})
+		b := &layers.Build{Cache: must.Get(layers.NewCache(1, largest/2))(t)} // a smaller model could use this cache
+		_, err := a.Cached(b, newBench(t).in("x", 1, 1, 4), layers.Mask{})
 		wantError(t, err, "attention", ".keys", fmt.Sprintf("1 sequences of %d tokens with 4 numbers", largest/2), "memory")
 	})
 	t.Run("before Commit", func(t *testing.T) {
-		cache := must[*layers.Cache](t)(layers.NewCache(2, 3))
-		noError(t, cache.Extend(1, 1))
+		cache := must.Get(layers.NewCache(2, 3))(t)
+		must.Do(t, cache.Extend(1, 1))
 		wantError(t, cache.Reorder(1, 0), "Commit or Cancel")
 		wantError(t, cache.Truncate(0, 0), "Commit or Cancel")
 		cache.Cancel()
-		noError(t, cache.Reorder(1, 0))
+		must.Do(t, cache.Reorder(1, 0))
 		cache.Reset()
 	})
 	t.Run("runs", func(t *testing.T) {
 		c := newBench(t)
-		cache := must[*layers.Cache](t)(layers.NewCache(2, 3))
-		node(t)(a.ForwardCached(&layers.Build{Cache: cache}, c.in("x", 2, 2, 4), layers.Mask{}))
+		cache := must.Get(layers.NewCache(2, 3))(t)
+		must.Get(a.Cached(&layers.Build{Cache: cache}, c.in("x", 2, 2, 4), layers.Mask{}))(t)
 		vm := G.NewTapeMachine(c.g)
 		defer vm.Close()
 		wantError(t, vm.RunAll(), "before the run") // without Extend
 		vm.Reset()
-		noError(t, cache.Extend(3, 1))
+		must.Do(t, cache.Extend(3, 1))
 		wantError(t, vm.RunAll(), "3 of 2 new vectors") // more than the input has
 	})
 }

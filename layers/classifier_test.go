@@ -9,6 +9,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -16,9 +17,9 @@ var poolings = []layers.Pooling{layers.MeanPooling, layers.FirstPooling, layers.
 
 func newClassifier(t testing.TB, p *layers.Params, pooling layers.Pooling, transform ...*layers.TransformConfig) *layers.SequenceClassifier {
 	t.Helper()
-	return must[*layers.SequenceClassifier](t)(layers.NewSequenceClassifier(p, layers.SequenceClassifierConfig{
+	return must.Get(layers.NewSequenceClassifier(p, layers.SequenceClassifierConfig{
 		Model: layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 5}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Outputs: 3, Transform: cmp.Or(transform...)}, Pooling: pooling,
-	}))
+	}))(t)
 }
 
 func TestGradientsOfSequenceClassifier(t *testing.T) {
@@ -60,7 +61,7 @@ func classifierSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Buil
 	}
 	s := newClassifier(t, p, pooling)
 	f.fill(t, p)
-	return one(node(t)(s.Forward(b, inputs["ids"], f.mask(inputs))))
+	return one(must.Get(s.Forward(b, inputs["ids"], f.mask(inputs)))(t))
 }
 
 // TestSequenceClassifierPadding changes padding to other tokens, including a token whose embedding is NaN or infinite.
@@ -70,10 +71,10 @@ func TestSequenceClassifierPadding(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		for _, pooling := range poolings {
 			run := func(t *testing.T, hidden int, value float64) [][]float64 {
-				p := must[*layers.Params](t)(layers.NewParams(dt, 5))
+				p := must.Get(layers.NewParams(dt, 5))(t)
 				s := newClassifier(t, p, pooling)
 				bias := as(dt, dense([]float64{0.5, -1, 2}, 3))
-				noError(t, tensor.Copy(s.Head.Bias.Value, bias))
+				must.Do(t, tensor.Copy(s.Head.Bias.Value, bias))
 				setRow(s.Encoder.Embedding.Weight, poisoned, value)
 				c := &bench{T: t, g: G.NewGraph(), p: p, b: &layers.Build{Mode: layers.Training}, dt: dt}
 				h := hidden
@@ -108,11 +109,7 @@ func TestSequenceClassifierErrors(t *testing.T) {
 	s := newClassifier(t, c.p.Scope("s"), layers.MeanPooling)
 	err := func(_ *G.Node, err error) error { return err }
 	ids := c.ints("ids", []int{1, 2, 3, 4}, 2, 2)
-	for _, tc := range []struct {
-		name string
-		err  error
-		want []string
-	}{
+	wantErrors(t, []errorCase{
 		{"Outputs", make(func(c *config) { c.Model.Outputs = 0 }), []string{"sequence classifier s", "Outputs", "at least 1"}},
 		{"Pooling", make(func(c *config) { c.Pooling = 3 }), []string{"sequence classifier s", "no pooling 3", "mean, first, last"}},
 		{"Pad", make(func(c *config) { c.Pad = new(int) }), []string{"sequence classifier s", "Pad needs the pooling last, got mean"}},
@@ -121,7 +118,5 @@ func TestSequenceClassifierErrors(t *testing.T) {
 		{"Vocab", make(func(c *config) { c.Model.Vocab = -1 }), []string{"encoder s.encoder", "Vocab"}},
 		{"too long", err(s.Forward(c.b, c.ints("long", []int{1, 2, 3, 4, 5, 6}, 1, 6), layers.Mask{})), []string{"s.encoder.positions", "at most 5"}},
 		{"lengths' shape", err(s.Forward(c.b, ids, layers.Mask{KeyLengths: c.ints("three", []int{1, 1, 1}, 3)})), []string{"Mask.KeyLengths", "(2)", "(3)"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
-	}
+	})
 }

@@ -8,6 +8,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
@@ -122,11 +123,11 @@ func TestConfigJSON(t *testing.T) {
 		t.Errorf("got %s (error: %v), want %s", got, err, want)
 	}
 	var back layers.ModelConfig
-	noError(t, json.Unmarshal([]byte(want), &back))
+	must.Do(t, json.Unmarshal([]byte(want), &back))
 	if !reflect.DeepEqual(back, c) {
 		t.Errorf("got %+v, want %+v", back, c)
 	}
-	must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), back))
+	must.Get(layers.NewDecoder(newParams(t), back))(t)
 }
 
 func TestConfigJSONErrors(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -30,19 +31,19 @@ func TestGradientsOfEmbeddings(t *testing.T) {
 			}})
 		}
 		add("encoder", []int{3, 4}, func(c *bench, x *G.Node) (*G.Node, error) {
-			return must[*layers.Encoder](c)(layers.NewEncoder(c.p, config)).Forward(c.b, x, layers.Mask{})
+			return must.Get(layers.NewEncoder(c.p, config))(c).Forward(c.b, x, layers.Mask{})
 		})
 		add("decoder", []int{2, 3, 4}, func(c *bench, x *G.Node) (*G.Node, error) {
-			return must[*layers.Decoder](c)(layers.NewDecoder(c.p, config)).Forward(c.b, x, layers.Mask{})
+			return must.Get(layers.NewDecoder(c.p, config))(c).Forward(c.b, x, layers.Mask{})
 		})
 		add("classifier", []int{2, 3, 4}, func(c *bench, x *G.Node) (*G.Node, error) {
-			return must[*layers.SequenceClassifier](c)(layers.NewSequenceClassifier(c.p, layers.SequenceClassifierConfig{Model: config})).Forward(c.b, x, layers.Mask{})
+			return must.Get(layers.NewSequenceClassifier(c.p, layers.SequenceClassifierConfig{Model: config}))(c).Forward(c.b, x, layers.Mask{})
 		})
 	}
 	cases = append(cases, gradientCase{"encoder-decoder, from embeddings to tokens", func(c *bench) *G.Node {
 		config := layers.EncoderDecoderConfig{Model: continuous(layers.Rotary{}), TargetVocab: 5}
 		config.Model.Outputs, config.Model.Tied, config.Model.EmbeddingScale = 0, true, 2
-		m := must[*layers.EncoderDecoder](c)(layers.NewEncoderDecoder(c.p, config))
+		m := must.Get(layers.NewEncoderDecoder(c.p, config))(c)
 		return c.node(m.Forward(c.b, c.in("x", 2, 3, 8), c.ints("ids", []int{4, 0, 1, 1}, 2, 2), layers.Mask{KeyLengths: c.ints("lengths", []int{2, 3}, 2)}))
 	}})
 	checkGradients(t, cases)
@@ -53,14 +54,14 @@ func TestEmbeddingsInPlaceOfIDs(t *testing.T) {
 	for name, positions := range schemes() {
 		config := continuous(positions)
 		config.Vocab = 6
-		model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), config))
+		model := must.Get(layers.NewDecoder(newParams(t), config))(t)
 		ids := dense([]int{5, 1, 0, 2, 2, 3}, 2, 3)
 		run := func(embed func(b *layers.Build, ids *G.Node) *G.Node) []float64 {
 			b := &layers.Build{}
-			return read(t, node(t)(model.Forward(b, embed(b, input(G.NewGraph(), "ids", ids)), layers.Mask{})))[0]
+			return read(t, must.Get(model.Forward(b, embed(b, input(G.NewGraph(), "ids", ids)), layers.Mask{}))(t))[0]
 		}
 		want := run(func(_ *layers.Build, ids *G.Node) *G.Node { return ids })
-		got := run(func(b *layers.Build, ids *G.Node) *G.Node { return node(t)(model.Embedding.Forward(b, ids)) })
+		got := run(func(b *layers.Build, ids *G.Node) *G.Node { return must.Get(model.Embedding.Forward(b, ids))(t) })
 		sameBits(t, name, got, want)
 	}
 }
@@ -69,14 +70,14 @@ func TestEmbeddingsInPlaceOfIDs(t *testing.T) {
 func TestCachedEmbeddingsAreTheFullPass(t *testing.T) {
 	const length = 5
 	for name, positions := range schemes() {
-		model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), continuous(positions)))
+		model := must.Get(layers.NewDecoder(newParams(t), continuous(positions)))(t)
 		x := random(3, 1, length, 8)
-		want := read(t, node(t)(model.Forward(&layers.Build{}, input(G.NewGraph(), "x", x), layers.Mask{})))[0]
-		cache := must[*layers.Cache](t)(layers.NewCache(1, 7))
+		want := read(t, must.Get(model.Forward(&layers.Build{}, input(G.NewGraph(), "x", x), layers.Mask{}))(t))[0]
+		cache := must.Get(layers.NewCache(1, 7))(t)
 		for i := range length {
 			step := dense(x.Float64s()[i*8:][:8], 1, 1, 8)
-			out := node(t)(model.Forward(&layers.Build{Cache: cache}, input(G.NewGraph(), "x", step), layers.Mask{}))
-			noError(t, cache.Extend(1))
+			out := must.Get(model.Forward(&layers.Build{Cache: cache}, input(G.NewGraph(), "x", step), layers.Mask{}))(t)
+			must.Do(t, cache.Extend(1))
 			near(t, fmt.Sprintf("%s, step %d", name, i), read(t, out)[0], want[i*3:][:3], 1e-12)
 			cache.Commit()
 		}
@@ -85,10 +86,10 @@ func TestCachedEmbeddingsAreTheFullPass(t *testing.T) {
 
 func TestInputErrors(t *testing.T) {
 	c := newBench(t)
-	without := must[*layers.Encoder](t)(layers.NewEncoder(c.p.Scope("without"), continuous(layers.NoPositions{})))
+	without := must.Get(layers.NewEncoder(c.p.Scope("without"), continuous(layers.NoPositions{})))(t)
 	config := continuous(layers.NoPositions{})
 	config.Vocab = 6
-	with := must[*layers.Decoder](t)(layers.NewDecoder(c.p.Scope("with"), config))
+	with := must.Get(layers.NewDecoder(c.p.Scope("with"), config))(t)
 	ids := c.ints("ids", []int{1, 2}, 1, 2)
 	either := "ids, int of shape (B, T) or (T), or embeddings, float64 of shape (B, T, 8) or (T, 8)"
 	for name, tc := range map[string]struct {

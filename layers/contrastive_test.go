@@ -9,18 +9,19 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
 // contrastiveSubject computes the loss of normalised vectors. With scores, it is the mean squared error of the cosines
 // of the pairs.
 func contrastiveSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
-	x := node(t)(layers.Normalize(b, inputs["vectors"]))
+	x := must.Get(layers.Normalize(b, inputs["vectors"]))(t)
 	logits, targets, err := layers.Contrastive(b, x, inputs["texts"], f.Config.Scale)
-	noError(t, err)
+	must.Do(t, err)
 	scores := inputs["scores"]
 	if scores == nil {
-		return map[string]*G.Node{"loss": node(t)(mean(layers.CrossEntropy(b, logits, targets, layers.CrossEntropyOptions{})))}
+		return map[string]*G.Node{"loss": must.Get(mean(layers.CrossEntropy(b, logits, targets, layers.CrossEntropyOptions{})))(t)}
 	}
 	s := logits.Shape()
 	values, weights := tensor.New(tensor.WithShape(s...), tensor.Of(tensor.Float64)), tensor.New(tensor.WithShape(s...), tensor.Of(tensor.Float64))
@@ -28,7 +29,7 @@ func contrastiveSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Bui
 		values.Float64s()[i*s[1]+2*i+1], weights.Float64s()[i*s[1]+2*i+1] = f.Inputs["scores"].floats()[i], 1
 	}
 	g, dt := logits.Graph(), logits.Dtype()
-	return map[string]*G.Node{"loss": node(t)(mean(layers.MeanSquaredError(b, logits, input(g, "values", as(dt, values)), input(g, "weights", as(dt, weights)))))}
+	return map[string]*G.Node{"loss": must.Get(mean(layers.MeanSquaredError(b, logits, input(g, "values", as(dt, values)), input(g, "weights", as(dt, weights)))))(t)}
 }
 
 func TestGradientsOfContrastive(t *testing.T) {
@@ -39,7 +40,7 @@ func TestGradientsOfContrastive(t *testing.T) {
 		for _, each := range []int{2, 3, 6} {
 			cases = append(cases, gradientCase{fmt.Sprint(texts, " by ", each), func(c *bench) *G.Node {
 				logits, targets, err := layers.Contrastive(c.b, c.in("vectors", 6, 4), c.ints("texts", texts, 6/each, each), 0.7)
-				noError(c, err)
+				must.Do(c, err)
 				return c.node(G.Square(c.node(mean(layers.CrossEntropy(c.b, logits, targets, layers.CrossEntropyOptions{})))))
 			}})
 		}
@@ -58,9 +59,9 @@ func TestMaskedTextsCannotMatter(t *testing.T) {
 		}
 		vectors := input(g, "vectors", v)
 		logits, targets, err := layers.Contrastive(&layers.Build{}, vectors, input(g, "texts", dense([]int{0, 1, 2, 3, -1, -1}, 3, 2)), 0.1)
-		noError(t, err)
-		loss := node(t)(mean(layers.CrossEntropy(&layers.Build{}, logits, targets, layers.CrossEntropyOptions{})))
-		sum := node(t)(G.Sum(node(t)(layers.ReLU.Forward(&layers.Build{}, logits))))
+		must.Do(t, err)
+		loss := must.Get(mean(layers.CrossEntropy(&layers.Build{}, logits, targets, layers.CrossEntropyOptions{})))(t)
+		sum := must.Get(G.Sum(must.Get(layers.ReLU.Forward(&layers.Build{}, logits))(t)))(t)
 		return read(t, append(G.Nodes{loss}, append(gradients(t, loss, vectors), gradients(t, sum, vectors)...)...)...)
 	}
 	want, got := run(0), run(math.NaN())

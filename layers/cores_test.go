@@ -7,6 +7,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -14,18 +15,18 @@ import (
 // use several cores.
 func TestCoresChangeNoBit(t *testing.T) {
 	run := func(cores int, adapted bool) [][]float64 {
-		p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
-		block := must[*layers.Block](t)(layers.NewEncoderBlock(p, 48, layers.BlockConfig{
+		p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
+		block := must.Get(layers.NewEncoderBlock(p, 48, layers.BlockConfig{
 			Attention:   layers.AttentionConfig{Heads: 3, Dropout: 0.1},
 			FeedForward: layers.FeedForwardConfig{Hidden: 200, Activation: layers.SiLU, Gated: true},
 			Dropout:     0.1,
-		}))
+		}))(t)
 		b := &layers.Build{Mode: layers.Training, Seed: 3, Cores: cores}
 		if adapted {
-			b.Adapter = must[*layers.Adapter](t)(layers.NewAdapter(p, layers.LowRank{Rank: 5, Dropout: 0.1}, 1))
+			b.Adapter = must.Get(layers.NewAdapter(p, layers.LowRank{Rank: 5, Dropout: 0.1}, 1))(t)
 		}
 		x := input(G.NewGraph(), "x", as(tensor.Float32, random(1, 6, 150, 48)))
-		out := node(t)(block.Forward(b, x, layers.Mask{Causal: true}))
+		out := must.Get(block.Forward(b, x, layers.Mask{Causal: true}))(t)
 		cost := weigh(t, out, input(x.Graph(), "w", as(tensor.Float32, random(2, 6, 150, 48))))
 		return read(t, append(G.Nodes{out}, gradients(t, cost, append(b.Learnables(), x)...)...)...)
 	}

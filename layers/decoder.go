@@ -32,8 +32,7 @@ func newDecoder(p *Params, c ModelConfig, table *Param, newBlock blockMaker) (*D
 // embeddings. Attention is always causal. The mask adds further limits and must have no offset. Padding after a
 // sequence needs no KeyLengths, because no token attends to later positions.
 //
-// With a Cache in the Build, the ids are the new tokens of the Cache's sequences. The mask then follows the rules of
-// MultiHeadAttention.ForwardCached.
+// With a Cache in the Build, the ids are the new tokens of the Cache's sequences. For the mask, see Cache.
 func (d *Decoder) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := d.decode(b, x, nil, m, Mask{})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -16,8 +17,8 @@ import (
 // the tails, and as pairs of neighbours.
 func TestLargeNormal(t *testing.T) {
 	const n, intervals = 1 << 21, 200
-	p := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))
-	x := must[*layers.Param](t)(p.New("w", layers.Normal(1), n)).Value.Float64s()
+	p := must.Get(layers.NewParams(tensor.Float64, 1))(t)
+	x := must.Get(p.New("w", layers.Normal(1), n))(t).Value.Float64s()
 	counts, products := make([]float64, intervals), 0.0
 	beyond := map[float64]float64{3: 0, 3.6541528853610088: 0, 4: 0, 4.5: 0} // the ziggurat's tail begins at the second
 	for i, v := range x {
@@ -53,8 +54,8 @@ func TestLargeParameters(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, init := range []layers.Init{layers.Normal(0.02), layers.Uniform(0.3)} {
 		draw := func(dtype tensor.Dtype, name string, size int) []float64 {
-			p := must[*layers.Params](t)(layers.NewParams(dtype, 5))
-			return floats(t, must[*layers.Param](t)(p.New(name, init, size)).Value)
+			p := must.Get(layers.NewParams(dtype, 5))(t)
+			return floats(t, must.Get(p.New(name, init, size))(t).Value)
 		}
 		want := draw(tensor.Float32, "w", n)
 		if unique := slices.Compact(slices.Sorted(slices.Values(draw(tensor.Float64, "w", 2*n)))); len(unique) < 2*n-10 {
@@ -83,8 +84,8 @@ func BenchmarkNew(b *testing.B) {
 	for _, size := range []int{1 << 18, 1 << 22} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			for b.Loop() {
-				p := must[*layers.Params](b)(layers.NewParams(tensor.Float32, 1))
-				must[*layers.Param](b)(p.New("w", layers.Normal(0.02), size))
+				p := must.Get(layers.NewParams(tensor.Float32, 1))(b)
+				must.Get(p.New("w", layers.Normal(0.02), size))(b)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(size), "ns/number")
 		})

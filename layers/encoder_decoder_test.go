@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -29,7 +30,7 @@ func newSeq2Seq(t testing.TB, p *layers.Params, change func(c *layers.EncoderDec
 	if _, learned := c.Model.Positions.(layers.Learned); !learned {
 		c.TargetPositions = nil
 	}
-	return must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p, c))
+	return must.Get(layers.NewEncoderDecoder(p, c))(t)
 }
 
 func shared(c *layers.EncoderDecoderConfig) { c.Shared, c.TargetVocab = true, 0 }
@@ -72,7 +73,7 @@ func seq2seqSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, 
 		}
 	})
 	f.fill(t, p)
-	return one(node(t)(m.Forward(b, inputs["source"], inputs["target"], f.mask(inputs))))
+	return one(must.Get(m.Forward(b, inputs["source"], inputs["target"], f.mask(inputs)))(t))
 }
 
 // TestEncoderDecoderHides changes the source's padding and the target's future tokens. The new tokens include one whose
@@ -81,7 +82,7 @@ func TestEncoderDecoderHides(t *testing.T) {
 	const poisoned = 3 // occurs nowhere else in sources and targets
 	lengths := []int{5, 2}
 	run := func(t *testing.T, dt tensor.Dtype, change func(c *layers.EncoderDecoderConfig), hidden int, value float64) [][]float64 {
-		p := must[*layers.Params](t)(layers.NewParams(dt, 5))
+		p := must.Get(layers.NewParams(dt, 5))(t)
 		m := newSeq2Seq(t, p, change)
 		for _, q := range []*layers.Param{m.Encoder.Embedding.Weight, m.Decoder.Embedding.Weight} {
 			setRow(q, poisoned, value)
@@ -236,11 +237,7 @@ func TestEncoderDecoderErrors(t *testing.T) {
 	m := newSeq2Seq(t, c.p.Scope("s"), nil)
 	err := func(_ *G.Node, err error) error { return err }
 	source, target, memory := c.ints("source", []int{1, 2, 3, 4}, 2, 2), c.ints("target", []int{1, 2, 3, 4}, 2, 2), c.in("memory", 2, 5, 4)
-	for _, tc := range []struct {
-		name string
-		err  error
-		want []string
-	}{
+	wantErrors(t, []errorCase{
 		{"TargetVocab", make(func(c *config) { c.TargetVocab = -1 }), []string{"decoder s.decoder", "Vocab", "-1"}},
 		{"TargetMaxLen", make(func(c *config) { c.TargetPositions = layers.Learned{MaxLen: -1} }), []string{"s.decoder.positions", "MaxLen", "-1"}},
 		{"DecoderLayers", make(func(c *config) { c.DecoderLayers = -2 }), []string{"decoder s.decoder", "Layers", "-2"}},
@@ -259,7 +256,5 @@ func TestEncoderDecoderErrors(t *testing.T) {
 		{"long target", err(m.Decode(c.b, c.ints("long target", []int{1, 2, 3, 4, 5}, 1, 5), memory, layers.Mask{}, layers.Mask{})), []string{"s.decoder.positions", "at most 4", "5"}},
 		{"memory's width", err(m.Decode(c.b, target, c.in("narrow", 2, 5, 3), layers.Mask{}, layers.Mask{})), []string{"s.decoder.blocks.0.cross", "(…, 4)", "(2, 5, 3)"}},
 		{"the decoder alone", err(m.Decoder.Forward(c.b, target, layers.Mask{})), []string{"s.decoder.blocks.0", "encoder's output"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
-	}
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/extremes"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
@@ -321,7 +322,7 @@ func TestExtremes(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return n.ForwardHeads(r.b, x, c.Heads)
+			return n.Heads(r.b, x, c.Heads)
 		}),
 		extremes.Of(cache{2, 8, 1, 1, 0}, func(c cache) ([]float64, error) {
 			k, err := layers.NewCache(c.Batch, c.Capacity)
@@ -358,7 +359,7 @@ func TestNumbersAreErrors(t *testing.T) {
 	for want, b := range map[string]*layers.Build{"Mode": {Mode: 77}, "Cores": {Cores: -1}} {
 		g := G.NewGraph()
 		x := input(g, "x", random(1, 2, 4))
-		_, bound := b.Bind(g, must[*layers.Param](t)(p.New(want, layers.Ones(), 4)))
+		_, bound := b.Bind(g, must.Get(p.New(want, layers.Ones(), 4))(t))
 		_, attended := layers.ScaledDotProduct(b, x, x, x, layers.AttentionOptions{})
 		wantError(t, bound, want)
 		wantError(t, attended, want)

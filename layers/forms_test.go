@@ -2,14 +2,13 @@ package layers_test
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -43,14 +42,14 @@ func TestFormsOfMultiHeadAttentionAgree(t *testing.T) {
 		run := func(composed bool) ([][]float64, G.Nodes) {
 			g := G.NewGraph()
 			b := &layers.Build{Mode: layers.Training, Composed: composed}
-			a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(must[*layers.Params](t)(layers.NewParams(dt, 5)), dim, config))
+			a := must.Get(layers.NewMultiHeadAttention(must.Get(layers.NewParams(dt, 5))(t), dim, config))(t)
 			operand := func(name string, seed uint64, length, width int) *G.Node {
 				return input(g, name, as(dt, l.lay(random(seed, n.B*length*width).Float64s(), n.B, 1, length, width)))
 			}
 			m, wrt := call.mask(g, l, dt)
 			wrt = append(wrt, operand("x", 1, n.T, dim), operand("y", 2, n.S, config.KeyInput), operand("z", 3, n.S, config.ValueInput))
 			x := wrt[len(wrt)-3:]
-			out := node(t)(a.Forward(b, x[0], x[1], x[2], m))
+			out := must.Get(a.Forward(b, x[0], x[1], x[2], m))(t)
 			wrt = append(wrt, b.Learnables()...)
 			return read(t, append(G.Nodes{out}, gradients(t, weigh(t, out, input(g, "w", as(dt, random(8, out.Shape()...)))), wrt...)...)...), wrt
 		}
@@ -77,54 +76,6 @@ func TestFusedKeepsNoWeights(t *testing.T) {
 		}
 		if want := b.Composed || b.CaptureWeights; found != want {
 			t.Errorf("composed %t, weights captured %t: has nodes as large as the scores: %t, want %t", b.Composed, b.CaptureWeights, found, want)
-		}
-	}
-}
-
-// TestUnmaskedNaN checks that a NaN changes only the output rows that see it, in both forms.
-func TestUnmaskedNaN(t *testing.T) {
-	for _, composed := range []bool{false, true} {
-		for _, what := range []string{"q", "k", "v"} {
-			g := G.NewGraph()
-			operands := map[string]*tensor.Dense{"q": random(1, 4, 2), "k": random(2, 4, 2), "v": random(3, 4, 2)}
-			operands[what].Float64s()[2*2] = math.NaN() // row 2
-			b := &layers.Build{Composed: composed}
-			out := node(t)(layers.ScaledDotProduct(b, input(g, "q", operands["q"]), input(g, "k", operands["k"]), input(g, "v", operands["v"]),
-				layers.AttentionOptions{Mask: layers.Mask{Causal: true}}))
-			got := read(t, out)[0]
-			for r := range 4 {
-				want := r == 2 || r == 3 && what != "q"
-				if isNaN := math.IsNaN(got[2*r]); isNaN != want {
-					t.Errorf("composed %t, NaN in row 2 of %s: row %d of the output is %v (NaN: %t, want %t)", composed, what, r, got[2*r:][:2], isNaN, want)
-				}
-			}
-		}
-	}
-}
-
-// BenchmarkAttentionForms measures attention without projections, with and without gradients.
-func BenchmarkAttentionForms(b *testing.B) {
-	for _, shape := range [][4]int{{32, 2, 16, 16}, {12, 4, 64, 32}, {1, 4, 1024, 64}} {
-		for _, composed := range []bool{false, true} {
-			for _, backward := range []bool{false, true} {
-				b.Run(fmt.Sprintf("%v/composed=%t/backward=%t", tensor.Shape(shape[:]), composed, backward), func(b *testing.B) {
-					g := G.NewGraph()
-					var operands G.Nodes
-					for i, name := range []string{"q", "k", "v"} {
-						operands = append(operands, input(g, name, as(tensor.Float32, random(uint64(i), shape[:]...))))
-					}
-					out := node(b)(layers.ScaledDotProduct(&layers.Build{Composed: composed}, operands[0], operands[1], operands[2], layers.AttentionOptions{Mask: layers.Mask{Causal: true}}))
-					if backward {
-						gradients(b, node(b)(ops.Sum(&ops.Env{}, out)), operands...)
-					}
-					vm := G.NewTapeMachine(g)
-					defer vm.Close()
-					for b.Loop() {
-						noError(b, vm.RunAll())
-						vm.Reset()
-					}
-				})
-			}
 		}
 	}
 }

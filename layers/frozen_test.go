@@ -8,6 +8,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 )
@@ -23,7 +24,7 @@ func TestFrozenParametersCostNothing(t *testing.T) {
 	positions := map[string]layers.PositionsConfig{"gelu": layers.RelativeBias{Buckets: 4, MaxDistance: 3}, "gated, rms": layers.Learned{MaxLen: 12}}
 	for name, block := range blocks {
 		for composed, dt := range map[bool]tensor.Dtype{false: tensor.Float32, true: tensor.Float64} {
-			p := must[*layers.Params](t)(layers.NewParams(dt, 1))
+			p := must.Get(layers.NewParams(dt, 1))(t)
 			for model, logits := range logitsOf(t, p, block, positions[name]) {
 				// build freezes all parameters whose name doesn't match and returns the parameters' gradients by name
 				// and the bytes of the graph's memory.
@@ -69,6 +70,6 @@ func (l *lossGraph) noWaste(t *testing.T, what string) int {
 		}
 	}
 	bytes, _, err := ops.Plan(g)
-	noError(t, err)
+	must.Do(t, err)
 	return bytes
 }

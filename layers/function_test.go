@@ -13,6 +13,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -67,9 +68,9 @@ func timesNumber(rows, columns int) func(*layers.Build, *G.ExprGraph) (inputs, o
 func TestFunctionValues(t *testing.T) {
 	number := func(x float64) *tensor.Dense { return tensor.New(tensor.FromScalar(x)) }
 	whole := tensor.New(tensor.WithShape(2, 6), tensor.WithBacking([]float64{1, 2, 3, 0, 0, 0, 4, 5, 6, 0, 0, 0}))
-	view := must[tensor.View](t)(whole.Slice(nil, tensor.S(0, 3))).(*tensor.Dense)
+	view := must.Get(whole.Slice(nil, tensor.S(0, 3)))(t).(*tensor.Dense)
 	turned := tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{1, 4, 2, 5, 3, 6}))
-	noError(t, turned.T())
+	must.Do(t, turned.T())
 	for _, c := range []struct {
 		name string
 		x    *tensor.Dense
@@ -89,9 +90,9 @@ func TestFunctionValues(t *testing.T) {
 				shape = tensor.Shape{1, 1}
 			}
 			rows, columns := shape[0], shape[1]
-			f := must[*layers.Function](t)(layers.NewFunction(timesNumber(rows, columns)))
-			first := must[[]*tensor.Dense](t)(f.Call(c.x, number(1)))
-			out := must[[]*tensor.Dense](t)(f.Call(c.x, number(2)))
+			f := must.Get(layers.NewFunction(timesNumber(rows, columns)))(t)
+			first := must.Get(f.Call(c.x, number(1)))(t)
+			out := must.Get(f.Call(c.x, number(2)))(t)
 			twice, sums, sum := make([]float64, len(c.want)), make([]float64, rows), 0.0
 			for i, x := range c.want {
 				twice[i] = 2 * x
@@ -113,19 +114,19 @@ func TestFunctionValues(t *testing.T) {
 
 // TestFunctionAfterAnError checks that a Function still works after a failed call.
 func TestFunctionAfterAnError(t *testing.T) {
-	p := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))
-	e := must[*layers.Embedding](t)(layers.NewEmbedding(p, 3, 2, layers.Init{}))
-	f := must[*layers.Function](t)(layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
+	p := must.Get(layers.NewParams(tensor.Float64, 1))(t)
+	e := must.Get(layers.NewEmbedding(p, 3, 2, layers.Init{}))(t)
+	f := must.Get(layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
 		ids := G.NewVector(g, tensor.Int, G.WithName("ids"), G.WithShape(2))
 		y, err := e.Forward(b, ids)
 		return G.Nodes{ids}, G.Nodes{y}, err
-	}))
+	}))(t)
 	ids := func(a, b int) *tensor.Dense { return tensor.New(tensor.WithBacking([]int{a, b})) }
 	_, err := f.Call(ids(0, 3))
 	if want := "function: embedding(3, 2)(2, 2): id 3 at position 1"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got the error %v, want one that begins with %q", err, want)
 	}
-	out := must[[]*tensor.Dense](t)(f.Call(ids(0, 2)))
+	out := must.Get(f.Call(ids(0, 2)))(t)
 	table := p.All()[0].Value.Float64s()
 	sameBits(t, "the embeddings", out[0].Float64s(), []float64{table[0], table[1], table[4], table[5]})
 }
@@ -165,7 +166,7 @@ func TestFunctionErrors(t *testing.T) {
 			wantError(t, err, c.want)
 		})
 	}
-	f := must[*layers.Function](t)(layers.NewFunction(timesNumber(2, 1)))
+	f := must.Get(layers.NewFunction(timesNumber(2, 1)))(t)
 	a := tensor.New(tensor.FromScalar(1.0))
 	for _, c := range []struct {
 		name   string
@@ -187,14 +188,14 @@ func TestFunctionErrors(t *testing.T) {
 
 // small returns a decoder as a Function of five ids.
 func small(t testing.TB, p *layers.Params) *layers.Function {
-	d := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{
+	d := must.Get(layers.NewDecoder(p, layers.ModelConfig{
 		Vocab: 20, Dim: 32, Layers: 2, Positions: layers.Rotary{}, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}},
-	}))
-	return must[*layers.Function](t)(layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
+	}))(t)
+	return must.Get(layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
 		ids := G.NewVector(g, tensor.Int, G.WithName("ids"), G.WithShape(5))
 		logits, err := d.Forward(b, ids, layers.Mask{})
 		return G.Nodes{ids}, G.Nodes{logits}, err
-	}))
+	}))(t)
 }
 
 func fiveIDs(i int) *tensor.Dense {
@@ -203,12 +204,12 @@ func fiveIDs(i int) *tensor.Dense {
 
 // TestFunctionServesGoroutines calls one Function from eight goroutines: each call gets its own answer.
 func TestFunctionServesGoroutines(t *testing.T) {
-	f := small(t, must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1)))
+	f := small(t, must.Get(layers.NewParams(tensor.Float32, 1))(t))
 	const goroutines, calls = 8, 12
 	values, want := make([]*tensor.Dense, calls), make([][]float64, calls)
 	for i := range values {
 		values[i] = fiveIDs(i)
-		want[i] = floats(t, must[[]*tensor.Dense](t)(f.Call(values[i]))[0])
+		want[i] = floats(t, must.Get(f.Call(values[i]))(t)[0])
 	}
 	var wg sync.WaitGroup
 	for k := range goroutines {
@@ -229,15 +230,15 @@ func TestFunctionServesGoroutines(t *testing.T) {
 
 // TestFunctionsAreFreed makes and drops many Functions, and calls one Function often: memory use doesn't grow.
 func TestFunctionsAreFreed(t *testing.T) {
-	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+	p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
 	f := small(t, p)
-	must[[]*tensor.Dense](t)(f.Call(fiveIDs(1)))
+	must.Get(f.Call(fiveIDs(1)))(t)
 	before := memory.HeapInUse()
 	const rounds, limit = 30, 1 << 20 // a graph takes about 100 kB
 	for i := range rounds {
-		p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
-		must[[]*tensor.Dense](t)(small(t, p).Call(fiveIDs(i)))
-		must[[]*tensor.Dense](t)(f.Call(fiveIDs(i)))
+		p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
+		must.Get(small(t, p).Call(fiveIDs(i)))(t)
+		must.Get(f.Call(fiveIDs(i)))(t)
 	}
 	if grown := memory.HeapInUse() - before; grown > limit {
 		t.Errorf("%d functions left %d bytes, want at most %d", rounds, grown, limit)

@@ -7,6 +7,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -48,7 +49,7 @@ func TestGradientsOfMultiHeadAttention(t *testing.T) {
 	add("own window and the mask's", config{Heads: 4, Window: &window{Left: -1, Right: 0}}, self(func(*bench) mask { return mask{Window: &window{Left: 1, Right: -1}} }))
 	add("bias only of the output", config{Heads: 4, NoBias: true, OutputBias: new(true)}, unmasked)
 	add("no bias of the output", config{Heads: 4, OutputBias: new(false)}, unmasked)
-	add("slopes", four, self(func(c *bench) mask { return mask{Slopes: must[[]float64](c)(layers.ALiBi{}.Slopes(4))} }))
+	add("slopes", four, self(func(c *bench) mask { return mask{Slopes: must.Get(layers.ALiBi{}.Slopes(4))(c)} }))
 	add("offsets", four, self(func(c *bench) mask { return mask{Causal: true, Offsets: c.ints("offsets", []int{1, -1}, 2)} }))
 	add("every mask", two, self(func(c *bench) mask {
 		return mask{Causal: true, KeyLengths: c.lengths(3, 2), Allow: c.allow([]int{1}, 3, 3), Bias: c.bias(2, 2, 3, 3)}
@@ -112,23 +113,23 @@ func TestGradientsOfBlocks(t *testing.T) {
 		},
 	} {
 		cases = append(cases, gradientCase{"encoder, " + name, func(c *bench) *G.Node {
-			e := must[*layers.Block](c)(layers.NewEncoderBlock(c.p, 4, config))
+			e := must.Get(layers.NewEncoderBlock(c.p, 4, config))(c)
 			return c.node(e.Forward(c.b, c.in("x", 2, 3, 4), layers.Mask{KeyLengths: c.ints("lengths", []int{2, 3}, 2)}))
 		}}, gradientCase{"decoder, " + name, func(c *bench) *G.Node {
-			d := must[*layers.Block](c)(layers.NewDecoderBlock(c.p, 4, config))
+			d := must.Get(layers.NewDecoderBlock(c.p, 4, config))(c)
 			return c.node(d.Forward(c.b, c.in("x", 2, 3, 4), layers.Mask{Bias: c.bias(3, 3)}))
 		}})
 		if config.Parallel {
 			continue // can't have cross-attention
 		}
 		cases = append(cases, gradientCase{"decoder with cross-attention, " + name, func(c *bench) *G.Node {
-			d := must[*layers.Block](c)(layers.NewCrossDecoderBlock(c.p, 4, config))
+			d := must.Get(layers.NewCrossDecoderBlock(c.p, 4, config))(c)
 			cross := layers.Mask{KeyLengths: c.ints("lengths", []int{0, 3}, 2)}
 			return c.node(d.ForwardCross(c.b, c.in("x", 2, 3, 4), c.in("memory", 2, 4, 4), layers.Mask{}, cross))
 		}})
 	}
 	cases = append(cases, gradientCase{"decoder with cross-attention, rotary", func(c *bench) *G.Node {
-		d := must[*layers.Block](c)(layers.NewCrossDecoderBlock(c.p, 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, QKNorm: true}}))
+		d := must.Get(layers.NewCrossDecoderBlock(c.p, 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, QKNorm: true}}))(c)
 		d.Attention.Positions = layers.Rotary{}
 		return c.node(d.ForwardCross(c.b, c.in("x", 2, 3, 4), c.in("memory", 2, 4, 4), layers.Mask{}, layers.Mask{}))
 	}})
@@ -185,15 +186,15 @@ func TestGradientsOfModels(t *testing.T) {
 		"post-norm, sinusoidal": {Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, PostNorm: true}, Layers: 2, Positions: layers.Sinusoidal{}, Outputs: 4},
 	} {
 		cases = append(cases, gradientCase{"encoder, " + name, func(c *bench) *G.Node {
-			e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
+			e := must.Get(layers.NewEncoder(c.p, config))(c)
 			return loss(c, c.node(e.Forward(segments(c, config), ids(c), layers.Mask{KeyLengths: c.ints("lengths", []int{2, 3}, 2)})))
 		}}, gradientCase{"decoder, " + name, func(c *bench) *G.Node {
-			d := must[*layers.Decoder](c)(layers.NewDecoder(c.p, config))
+			d := must.Get(layers.NewDecoder(c.p, config))(c)
 			return loss(c, c.node(d.Forward(segments(c, config), ids(c), layers.Mask{})))
 		}}, gradientCase{"headless encoder, " + name, func(c *bench) *G.Node {
 			config := config
 			config.Outputs, config.Layers = 0, 1
-			e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
+			e := must.Get(layers.NewEncoder(c.p, config))(c)
 			return c.node(e.Forward(segments(c, config), ids(c), layers.Mask{}))
 		}})
 	}

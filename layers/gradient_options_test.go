@@ -9,6 +9,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/gradcheck"
 )
@@ -105,7 +106,7 @@ func TestGradientsOfOptions(t *testing.T) {
 func (c *bench) attendStages(call *onnxCall, l onnxLayout) *G.Node {
 	q, k, v, o, wrt := call.build(c.g, l, tensor.Float64)
 	c.wrt = wrt
-	st := must[layers.Stages](c)(layers.ScaledDotProductStages(c.b, q, k, v, o))
+	st := must.Get(layers.ScaledDotProductStages(c.b, q, k, v, o))(c)
 	stages := G.Nodes{st.Key, st.Value, st.Scores, st.Capped, st.Weights}
 	if !slices.Contains(call.expect(call.gradient()).stages["masked"], -inf) {
 		stages = append(stages, st.Masked)
@@ -163,7 +164,7 @@ func TestFormsDropTheSame(t *testing.T) {
 			nodes := append(G.Nodes{y}, gradients(t, weigh(t, y, input(c.g, "w", random(2, y.Shape()...))), wrt...)...)
 			again := runner(t, nodes...)
 			for range runs {
-				out = append(out, must[[][]float64](t)(again()))
+				out = append(out, must.Get(again())(t))
 			}
 			return out
 		}

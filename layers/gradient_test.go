@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/gradcheck"
 )
@@ -55,7 +56,7 @@ func (c *bench) allow(empty []int, shape ...int) *G.Node {
 
 func (c *bench) node(n *G.Node, err error) *G.Node {
 	c.Helper()
-	return node(c)(n, err)
+	return must.Get(n, err)(c)
 }
 
 // A gradientCase builds an expression. If the expression isn't a scalar, graph projects it to a scalar.
@@ -77,7 +78,7 @@ func (tc gradientCase) graph(t *testing.T, composed bool) (cost *G.Node, wrt, va
 	randomise(c.p)
 	values = G.Nodes{cost}
 	if !cost.IsScalar() {
-		cost = node(t)(gradcheck.Project(cost, 3))
+		cost = must.Get(gradcheck.Project(cost, 3))(t)
 	}
 	wrt = append(c.wrt, c.b.Learnables()...)
 	return cost, wrt, append(values, gradients(t, cost, wrt...)...)
@@ -94,7 +95,7 @@ func checkGradients(t *testing.T, cases []gradientCase, vanish ...bool) {
 		}
 		t.Run(tc.name, func(t *testing.T) {
 			cost, wrt, values := tc.graph(t, false)
-			noError(t, gradcheck.Expr(cost, wrt...))
+			must.Do(t, gradcheck.Expr(cost, wrt...))
 			fused := read(t, values...)
 			for i, n := range wrt {
 				if strings.HasSuffix(n.Name(), "weight") && allZero(fused[1+i]) && len(vanish) == 0 {
@@ -122,18 +123,18 @@ func TestGradientsOfLayers(t *testing.T) {
 		})
 		for _, noBias := range []bool{false, true} {
 			add(fmt.Sprintf("linear of %v, no bias %t", tensor.Shape(shape), noBias), func(c *bench) *G.Node {
-				l := must[*layers.Linear](c)(layers.NewLinear(c.p, 4, 3, layers.LinearConfig{NoBias: noBias}))
+				l := must.Get(layers.NewLinear(c.p, 4, 3, layers.LinearConfig{NoBias: noBias}))(c)
 				return c.node(l.Forward(c.b, c.in("x", shape...)))
 			})
 			add(fmt.Sprintf("layer norm of %v, no bias %t", tensor.Shape(shape), noBias), func(c *bench) *G.Node {
-				l := must[*layers.LayerNorm](c)(layers.NewLayerNorm(c.p, 4, layers.NormConfig{NoBias: noBias}))
+				l := must.Get(layers.NewLayerNorm(c.p, 4, layers.NormConfig{NoBias: noBias}))(c)
 				return c.node(l.Forward(c.b, c.in("x", shape...)))
 			})
 		}
 		for heads := 1; heads <= 2; heads++ {
 			add(fmt.Sprintf("rms norm of %v, %d heads", tensor.Shape(shape), heads), func(c *bench) *G.Node {
-				l := must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, 4/heads, layers.NormConfig{Eps: 0.01}))
-				return c.node(l.ForwardHeads(c.b, c.in("x", shape...), heads))
+				l := must.Get(layers.NewRMSNorm(c.p, 4/heads, layers.NormConfig{Eps: 0.01}))(c)
+				return c.node(l.Heads(c.b, c.in("x", shape...), heads))
 			})
 		}
 		for _, a := range everyActivation {
@@ -149,19 +150,19 @@ func TestGradientsOfLayers(t *testing.T) {
 	}
 	for _, shape := range [][]int{{4}, {2, 3}} {
 		add(fmt.Sprintf("embedding of %v", tensor.Shape(shape)), func(c *bench) *G.Node {
-			e := must[*layers.Embedding](c)(layers.NewEmbedding(c.p, 5, 3, layers.Init{}))
+			e := must.Get(layers.NewEmbedding(c.p, 5, 3, layers.Init{}))(c)
 			return c.node(e.Forward(c.b, c.ints("ids", []int{4, 0, 4, 4, 1, 2}[:tensor.Shape(shape).TotalSize()], shape...)))
 		})
 	}
 	for _, shape := range [][]int{{3, 4}, {2, 3, 4}} {
 		for _, maxLen := range []int{3, 5} {
 			add(fmt.Sprintf("learned positions of %v out of %d", tensor.Shape(shape), maxLen), func(c *bench) *G.Node {
-				l := must[layers.Positions](c)(layers.Learned{MaxLen: maxLen}.New(c.p, 4, layers.AttentionConfig{}))
+				l := must.Get(layers.Learned{MaxLen: maxLen}.New(c.p, 4, layers.AttentionConfig{}))(c)
 				return c.node(l.Embed(c.b, c.in("x", shape...), nil))
 			})
 		}
 		add(fmt.Sprintf("learned positions of %v, given", tensor.Shape(shape)), func(c *bench) *G.Node {
-			l := must[layers.Positions](c)(layers.Learned{MaxLen: 6}.New(c.p, 4, layers.AttentionConfig{}))
+			l := must.Get(layers.Learned{MaxLen: 6}.New(c.p, 4, layers.AttentionConfig{}))(c)
 			if len(shape) == 2 {
 				return c.node(l.Embed(c.b, c.in("x", shape...), c.ints("positions", []int{2}, 1)))
 			}
@@ -206,11 +207,11 @@ func TestSizesOfOne(t *testing.T) {
 		}
 		for _, out := range []int{1, 3} {
 			add(fmt.Sprintf("linear to %d", out), func(c *bench, x *G.Node) (*G.Node, error) {
-				return must[*layers.Linear](c)(layers.NewLinear(c.p, 1, out, layers.LinearConfig{})).Forward(c.b, x)
+				return must.Get(layers.NewLinear(c.p, 1, out, layers.LinearConfig{}))(c).Forward(c.b, x)
 			})
 		}
 		add("rms norm", func(c *bench, x *G.Node) (*G.Node, error) {
-			return must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, 1, layers.NormConfig{Eps: 0.1})).Forward(c.b, x)
+			return must.Get(layers.NewRMSNorm(c.p, 1, layers.NormConfig{Eps: 0.1}))(c).Forward(c.b, x)
 		})
 		for _, a := range everyActivation {
 			add("gated feed-forward with "+a.String(), func(c *bench, x *G.Node) (*G.Node, error) {
@@ -231,8 +232,8 @@ func TestSizesOfOne(t *testing.T) {
 			continue
 		}
 		add("attention", func(c *bench, x *G.Node) (*G.Node, error) {
-			a := must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p.Scope("a"), 1, layers.AttentionConfig{}))
-			l := must[layers.Positions](c)(layers.Learned{MaxLen: 1}.New(c.p.Scope("l"), 1, layers.AttentionConfig{}))
+			a := must.Get(layers.NewMultiHeadAttention(c.p.Scope("a"), 1, layers.AttentionConfig{}))(c)
+			l := must.Get(layers.Learned{MaxLen: 1}.New(c.p.Scope("l"), 1, layers.AttentionConfig{}))(c)
 			y := c.node(a.Forward(c.b, c.node(l.Embed(c.b, x, nil)), x, x, layers.Mask{
 				Causal: true, KeyLengths: c.ints("lengths", []int{1}, 1), Bias: c.bias(1), Allow: input(c.g, "allow", dense([]bool{true}, 1, 1)),
 			}))
@@ -255,11 +256,11 @@ func TestSizesOfOne(t *testing.T) {
 			{Vocab: 1, Positions: layers.Learned{MaxLen: 2}, Dim: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 1}, FeedForward: layers.FeedForwardConfig{Hidden: 2, Activation: layers.GELU}, PostNorm: true}, Layers: 1, Outputs: 1},
 		} {
 			cases = append(cases, gradientCase{"encoder of " + name, func(c *bench) *G.Node {
-				e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
+				e := must.Get(layers.NewEncoder(c.p, config))(c)
 				y := c.node(e.Forward(c.b, c.ints("ids", ids, seq...), layers.Mask{}))
 				return c.node(mean(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", ids, seq...), layers.CrossEntropyOptions{})))
 			}}, gradientCase{"decoder of " + name, func(c *bench) *G.Node {
-				d := must[*layers.Decoder](c)(layers.NewDecoder(c.p, config))
+				d := must.Get(layers.NewDecoder(c.p, config))(c)
 				y := c.node(d.Forward(c.b, c.ints("ids", ids, seq...), layers.Mask{}))
 				return c.node(mean(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", ids, seq...), layers.CrossEntropyOptions{})))
 			}})
@@ -280,7 +281,7 @@ var everyActivation = func() (list []layers.Activation) {
 
 func (c *bench) feedForward(dim int, config layers.FeedForwardConfig) *layers.FeedForward {
 	c.Helper()
-	return must[*layers.FeedForward](c)(layers.NewFeedForward(c.p, dim, config))
+	return must.Get(layers.NewFeedForward(c.p, dim, config))(c)
 }
 
 // positions returns positions for the rows of x: nil for rank 0, the first position of each sequence for rank 1, or

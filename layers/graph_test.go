@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
@@ -25,9 +26,9 @@ func TestCollidingNames(t *testing.T) {
 		return input(g, name, dense([]float64{1, 2, 3, 4}, 2, 2))
 	}
 	params := newParams(t)
-	weight := must[*layers.Param](t)(params.New("query", layers.Ones(), 2, 2))
+	weight := must.Get(params.New("query", layers.Ones(), 2, 2))(t)
 	attend := func(b *layers.Build, g *G.ExprGraph) (*G.Node, error) {
-		query := node(t)(b.Bind(g, weight))
+		query := must.Get(b.Bind(g, weight))(t)
 		out, err := layers.ScaledDotProduct(b, query, square(g, keyTwin), square(g, valueTwin), layers.AttentionOptions{})
 		if err != nil {
 			return nil, err
@@ -37,17 +38,17 @@ func TestCollidingNames(t *testing.T) {
 	for name, build := range map[string]func() error{
 		"check": func() error {
 			g := G.NewGraph()
-			node(t)(attend(&layers.Build{}, g))
+			must.Get(attend(&layers.Build{}, g))(t)
 			return layers.CheckGraph(g)
 		},
 		"gradcheck": func() error {
 			g := G.NewGraph()
-			cost := node(t)(attend(&layers.Build{}, g))
+			cost := must.Get(attend(&layers.Build{}, g))(t)
 			return gradcheck.Expr(cost, g.ByName(keyTwin)...)
 		},
 		"decode": func() error {
 			p := newParams(t)
-			model := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 3, Positions: layers.Learned{MaxLen: 3}, Dim: 2, Layers: 1}))
+			model := must.Get(layers.NewDecoder(p, layers.ModelConfig{Vocab: 3, Positions: layers.Learned{MaxLen: 3}, Dim: 2, Layers: 1}))(t)
 			p.Get("blocks.0.attention.key.weight").Name = keyTwin
 			p.Get("blocks.0.attention.value.weight").Name = valueTwin
 			session, err := decode.New(model, decode.Config{})
@@ -85,18 +86,18 @@ func TestCollidingNames(t *testing.T) {
 func TestManyBlocks(t *testing.T) {
 	testseed.Slow(t)
 	build := func(blocks int) *G.Node {
-		model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), layers.ModelConfig{
+		model := must.Get(layers.NewDecoder(newParams(t), layers.ModelConfig{
 			Vocab: 3, Positions: layers.Rotary{}, Dim: 2, Layers: blocks, Block: layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Hidden: 2}},
-		}))
+		}))(t)
 		g := G.NewGraph()
 		b := &layers.Build{Mode: layers.Training}
-		logits := node(t)(model.Forward(b, input(g, "ids", dense([]int{0, 1, 2}, 1, 3)), layers.Mask{}))
-		loss := node(t)(mean(layers.CrossEntropy(b, logits, input(g, "targets", dense([]int{1, 2, 0}, 1, 3)), layers.CrossEntropyOptions{})))
+		logits := must.Get(model.Forward(b, input(g, "ids", dense([]int{0, 1, 2}, 1, 3)), layers.Mask{}))(t)
+		loss := must.Get(mean(layers.CrossEntropy(b, logits, input(g, "targets", dense([]int{1, 2, 0}, 1, 3)), layers.CrossEntropyOptions{})))(t)
 		gradients(t, loss, b.Learnables()...)
 		return loss
 	}
 	g := build(300).Graph()
-	noError(t, layers.CheckGraph(g))
+	must.Do(t, layers.CheckGraph(g))
 	if n := len(g.AllNodes()); n < 10_000 {
 		t.Errorf("the graph has %d nodes, want at least 10,000", n)
 	}

@@ -9,6 +9,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 )
@@ -16,7 +17,7 @@ import (
 // head returns a Linear of the bench's parameters.
 func (c *bench) head(in, out int, noBias bool) *layers.Linear {
 	c.Helper()
-	return must[*layers.Linear](c)(layers.NewLinear(c.p.Scope("head"), in, out, layers.LinearConfig{NoBias: noBias}))
+	return must.Get(layers.NewLinear(c.p.Scope("head"), in, out, layers.LinearConfig{NoBias: noBias}))(c)
 }
 
 // TestGradientsOfHeadCrossEntropy compares gradients with finite differences and with the composed form.
@@ -55,17 +56,17 @@ func TestGradientsOfHeadCrossEntropy(t *testing.T) {
 		model := func(states func(c *bench, ids *G.Node) (*layers.Trunk, *G.Node, error)) func(c *bench) *G.Node {
 			return func(c *bench) *G.Node {
 				trunk, x, err := states(c, c.ints("ids", []int{3, 0, 2, 3, 1, 1}, 2, 3))
-				noError(c, err)
+				must.Do(c, err)
 				loss, _, err := trunk.CrossEntropy(c.b, x, c.ints("targets", []int{0, -1, 3, 1, 1, 4}, 2, 3), layers.CrossEntropyOptions{})
 				return c.node(loss.Mean, err)
 			}
 		}
 		cases = append(cases, gradientCase{"decoder, " + name, model(func(c *bench, ids *G.Node) (*layers.Trunk, *G.Node, error) {
-			d := must[*layers.Decoder](c)(layers.NewDecoder(c.p, config))
+			d := must.Get(layers.NewDecoder(c.p, config))(c)
 			x, err := d.States(c.b, ids, layers.Mask{})
 			return d.Trunk, x, err
 		})}, gradientCase{"encoder, " + name, model(func(c *bench, ids *G.Node) (*layers.Trunk, *G.Node, error) {
-			e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
+			e := must.Get(layers.NewEncoder(c.p, config))(c)
 			x, err := e.States(c.b, ids, layers.Mask{})
 			return e.Trunk, x, err
 		})})
@@ -78,13 +79,13 @@ func TestGradientsOfHeadCrossEntropy(t *testing.T) {
 func TestHeadCrossEntropyPredicts(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, composed := range []bool{false, true} {
-		p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
-		head := must[*layers.Linear](t)(layers.NewLinear(p, 2, 3, layers.LinearConfig{NoBias: true}))
+		p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
+		head := must.Get(layers.NewLinear(p, 2, 3, layers.LinearConfig{NoBias: true}))(t)
 		copy(head.Weight.Value.Float32s(), []float32{1, 0, 0, 1, 0, 1})
 		g := G.NewGraph()
 		states := input(g, "states", dense([]float32{2, 1, nan, nan, 0, 3, 1, 1}, 2, 2, 2))
 		loss, predicted, err := layers.HeadCrossEntropy(&layers.Build{Composed: composed}, states, head, 0, input(g, "targets", dense([]int{0, -1, 2, 1}, 2, 2)), layers.CrossEntropyOptions{})
-		noError(t, err)
+		must.Do(t, err)
 		var ids G.Value
 		G.Read(predicted, &ids)
 		mean := func(x ...float64) float64 { return (x[0] + x[1] + x[2]) / 3 }
@@ -101,7 +102,7 @@ func TestHeadCrossEntropyOfAdaptedHead(t *testing.T) {
 		c := newBench(t)
 		head := c.head(3, 4, true)
 		if adapted {
-			c.b.Adapter = must[*layers.Adapter](t)(layers.NewAdapter(c.p, layers.LowRank{Rank: 2, Alpha: 2, Targets: []string{"head"}}, 1))
+			c.b.Adapter = must.Get(layers.NewAdapter(c.p, layers.LowRank{Rank: 2, Alpha: 2, Targets: []string{"head"}}, 1))(t)
 			randomise(c.b.Adapter.Params)
 		}
 		states, targets := c.in("states", 2, 3), c.ints("targets", []int{2, 0}, 2)
@@ -120,11 +121,11 @@ func TestHeadCrossEntropyErrors(t *testing.T) {
 	head, states := c.head(3, 4, false), c.in("states", 2, 3)
 	_, _, err := layers.HeadCrossEntropy(c.b, c.in("wide", 2, 5), head, 0, c.ints("targets", []int{0, 1}, 2), layers.CrossEntropyOptions{})
 	wantError(t, err, "linear head: the input", "(2, 5)")
-	trunk := must[*layers.Encoder](t)(layers.NewEncoder(c.p.Scope("encoder"), layers.ModelConfig{Vocab: 4, Dim: 3, Positions: layers.NoPositions{}, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 1}}, Layers: 1})).Trunk
+	trunk := must.Get(layers.NewEncoder(c.p.Scope("encoder"), layers.ModelConfig{Vocab: 4, Dim: 3, Positions: layers.NoPositions{}, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 1}}, Layers: 1}))(t).Trunk
 	_, _, err = trunk.CrossEntropy(c.b, states, c.ints("more", []int{0, 1}, 2), layers.CrossEntropyOptions{})
 	wantError(t, err, "encoder: the cross-entropy needs a head")
 	loss, _, err := layers.HeadCrossEntropy(c.b, states, head, 0, c.ints("large", []int{0, 4}, 2), layers.CrossEntropyOptions{})
-	noError(t, err)
+	must.Do(t, err)
 	_, err = tryRead(t, loss.Mean)
 	wantError(t, err, "head cross-entropy: target 4 at position 1 isn't one of 4 classes")
 }
@@ -134,8 +135,8 @@ func BenchmarkHeadCrossEntropy(b *testing.B) {
 	const n, dim, vocab = 256, 768, 50257
 	for _, composed := range []bool{false, true} {
 		b.Run(fmt.Sprintf("composed=%t", composed), func(b *testing.B) {
-			p := must[*layers.Params](b)(layers.NewParams(tensor.Float32, 1))
-			head := must[*layers.Linear](b)(layers.NewLinear(p, dim, vocab, layers.LinearConfig{NoBias: true}))
+			p := must.Get(layers.NewParams(tensor.Float32, 1))(b)
+			head := must.Get(layers.NewLinear(p, dim, vocab, layers.LinearConfig{NoBias: true}))(b)
 			g, build := G.NewGraph(), &layers.Build{Mode: layers.Training, Composed: composed, Buffers: &layers.Buffers{}}
 			targets := make([]int, n)
 			for i := range targets {
@@ -143,16 +144,16 @@ func BenchmarkHeadCrossEntropy(b *testing.B) {
 			}
 			states := input(g, "states", as(tensor.Float32, random(1, n, dim)))
 			loss, _, err := layers.HeadCrossEntropy(build, states, head, 0, input(g, "targets", dense(targets, n)), layers.CrossEntropyOptions{})
-			noError(b, err)
-			w := must[*G.Node](b)(build.Bind(g, head.Weight))
+			must.Do(b, err)
+			w := must.Get(build.Bind(g, head.Weight))(b)
 			gradients(b, loss.Mean, states, w)
 			shared, own, err := ops.Plan(g)
-			noError(b, err)
+			must.Do(b, err)
 			vm := G.NewTapeMachine(g)
 			defer vm.Close()
 			for b.Loop() {
 				vm.Reset()
-				noError(b, vm.RunAll())
+				must.Do(b, vm.RunAll())
 			}
 			b.ReportMetric(float64(shared+own)/(1<<20), "MiB")
 		})

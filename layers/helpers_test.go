@@ -11,6 +11,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -19,32 +20,12 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// noError ends the test if there is an error.
-func noError(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// must returns v, or ends the test if there is an error.
-func must[T any](t testing.TB) func(v T, err error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		noError(t, err)
-		return v
-	}
-}
-
-// node returns a node, or ends the test if there is an error: node(t)(layer.Forward(b, x)).
-func node(t testing.TB) func(n *G.Node, err error) *G.Node { return must[*G.Node](t) }
-
 // mean returns the Mean of a loss.
 func mean(l layers.Loss, err error) (*G.Node, error) { return l.Mean, err }
 
 // newParams returns an empty set of float64 parameters.
 func newParams(t testing.TB) *layers.Params {
-	return must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))
+	return must.Get(layers.NewParams(tensor.Float64, 1))(t)
 }
 
 // random returns a float64 tensor with elements of about unit size.
@@ -110,8 +91,7 @@ func floats(t testing.TB, v G.Value) []float64 {
 // read runs a graph once and returns the elements of the given nodes.
 func read(t testing.TB, nodes ...*G.Node) [][]float64 {
 	t.Helper()
-	out, err := tryRead(t, nodes...)
-	noError(t, err)
+	out := must.Get(tryRead(t, nodes...))(t)
 	return out
 }
 
@@ -167,13 +147,13 @@ func scaledDotProduct(b *layers.Build, q, k, v *G.Node, o layers.AttentionOption
 // gradients returns the nodes of the gradients of cost.
 func gradients(t testing.TB, cost *G.Node, wrt ...*G.Node) G.Nodes {
 	t.Helper()
-	return must[G.Nodes](t)(G.Grad(cost, wrt...))
+	return must.Get(G.Grad(cost, wrt...))(t)
 }
 
 // weigh returns the cost Σ wᵢyᵢ.
 func weigh(t testing.TB, y, w *G.Node) *G.Node {
 	t.Helper()
-	return node(t)(G.Sum(node(t)(G.HadamardProd(y, w))))
+	return must.Get(G.Sum(must.Get(G.HadamardProd(y, w))(t)))(t)
 }
 
 // sameBits reports an error if two slices differ in a bit, or if an element isn't finite.
@@ -237,5 +217,19 @@ func wantError(t testing.TB, err error, parts ...string) {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("got the error %q, want %q in it", err, part)
 		}
+	}
+}
+
+// An errorCase is an error, and the parts that its text must contain.
+type errorCase struct {
+	name string
+	err  error
+	want []string
+}
+
+// wantErrors calls wantError for each case.
+func wantErrors(t *testing.T, cases []errorCase) {
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -36,8 +37,8 @@ func testInitialisers(t *testing.T, out, fanIn int) {
 		{"he normal", layers.Init{Kind: "he_normal"}, 0, math.Sqrt(2 / float64(fanIn)), 0},
 	} {
 		for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
-			p := must[*layers.Params](t)(layers.NewParams(dt, 3))
-			w := must[*layers.Param](t)(p.New("w", tc.init, out, fanIn))
+			p := must.Get(layers.NewParams(dt, 3))(t)
+			w := must.Get(p.New("w", tc.init, out, fanIn))(t)
 			var sum, squares, largest float64
 			x := floats(t, w.Value)
 			for _, v := range x {
@@ -69,10 +70,10 @@ func TestInitOfNestedConfigs(t *testing.T) {
 		}}
 	}
 	p := newParams(t)
-	must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: layers.ModelConfig{
+	must.Get(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: layers.ModelConfig{
 		Vocab: 3, Dim: 2, Layers: 1, Positions: layers.Learned{MaxLen: 2, Init: number(2)}, Init: number(3), EmbeddingInit: number(4),
 		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Init: number(5), OutputInit: number(6)}, FeedForward: layers.FeedForwardConfig{OutputInit: number(7)}, Norm: layers.NormConfig{Kind: "rms"}},
-	}}))
+	}}))(t)
 	for _, q := range p.All() {
 		want := 3.0
 		for _, tc := range []struct {

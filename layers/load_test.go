@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/layers"
 )
@@ -64,17 +63,17 @@ func TestLoadOptions(t *testing.T) {
 		{"dropped, one not in the model", append(tensors, named("head.bias", 7)), layers.LoadOptions{Partial: true, Drop: isHead}, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, []string{"head", "head.bias"}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))
+			p := must.Get(layers.NewParams(tensor.Float64, 1))(t)
 			for _, name := range []string{"a", "b.c", "head"} {
-				must[*layers.Param](t)(p.New(name, layers.Normal(1), 2))
+				must.Get(p.New(name, layers.Normal(1), 2))(t)
 			}
 			before := weightBits(p)
 			file := weightFileOf(t, test.file...)
 			l, err := p.LoadFrom(bytes.NewReader(file), int64(len(file)), test.options)
 			if test.err != "" {
 				wantError(t, err, test.err)
-			} else if err != nil {
-				t.Fatal(err)
+			} else {
+				must.Do(t, err)
 			}
 			if !slices.Equal(l.Kept, test.kept) || !slices.Equal(l.Unused, test.unused) {
 				t.Errorf("kept %q and unused %q, want %q and %q", l.Kept, l.Unused, test.kept, test.unused)
@@ -96,43 +95,17 @@ func TestLoadOptions(t *testing.T) {
 // TestLoadPartOfPyTorch drops a PyTorch tensor that holds several parameters: all of them keep their values.
 func TestLoadPartOfPyTorch(t *testing.T) {
 	p := newParams(t)
-	must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 6, layers.AttentionConfig{Heads: 2}))
+	must.Get(layers.NewMultiHeadAttention(p, 6, layers.AttentionConfig{Heads: 2}))(t)
 	before := weightBits(p)
-	l := must[layers.LoadReport](t)(p.Load(stateDict("torch_attention_packed"), layers.LoadOptions{
+	l := must.Get(p.Load(stateDict("torch_attention_packed"), layers.LoadOptions{
 		Tensors: layers.PyTorch(p), Partial: true, Drop: func(name string) bool { return name == "in_proj_weight" },
-	}))
+	}))(t)
 	if want := []string{"query.weight", "key.weight", "value.weight"}; !slices.Equal(l.Kept, want) || !slices.Equal(l.Unused, []string{"in_proj_weight"}) {
 		t.Errorf("kept %q and unused %q, want kept %q", l.Kept, l.Unused, want)
 	}
 	for name, bits := range weightBits(p) {
 		if kept := slices.Equal(bits, before[name]); kept != slices.Contains(l.Kept, name) {
 			t.Errorf("%s has its old values: %t, want %t", name, kept, !kept)
-		}
-	}
-}
-
-// TestLoadDamagedFiles checks that a change in a file with a checksum is an error. If a file isn't in the safetensors
-// format, the error names its format.
-func TestLoadDamagedFiles(t *testing.T) {
-	p := newWeights(t, tensor.Float32, 1)
-	path := filepath.Join(t.TempDir(), "model.safetensors")
-	noError(t, p.Save(path, map[string]string{"epoch": "7"}))
-	good := must[[]byte](t)(os.ReadFile(path))
-	flipped := slices.Clone(good)
-	flipped[len(flipped)-3] ^= 1
-	for want, content := range map[string][]byte{
-		"it has changed since it was written":      flipped,
-		"it has changed since it was written: its": bytes.Replace(good, []byte(`"7"`), []byte(`"8"`), 1),
-		"a zip archive, as torch.save writes":      []byte("PK\x03\x04\x00\x00\x08\x08 and so on"),
-		"a Git LFS pointer, not the file itself":   []byte("version https://git-lfs.github.com/spec/v1\n"),
-	} {
-		noError(t, os.WriteFile(path, content, 0o644))
-		q := newWeights(t, tensor.Float32, 2)
-		before := weightBits(q)
-		_, err := q.Load(path, layers.LoadOptions{})
-		wantError(t, err, path, want)
-		if !sameWeights(weightBits(q), before) {
-			t.Error("the error changed parameters")
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -89,7 +90,7 @@ func (loss weightedLoss) run(t *testing.T, dt tensor.Dtype, x []float64, weights
 	if weights != nil {
 		w = input(g, "weights", as(dt, dense(weights, 4)))
 	}
-	l := node(t)(loss(&layers.Build{}, g, xNode, w))
+	l := must.Get(loss(&layers.Build{}, g, xNode, w))(t)
 	return read(t, append(G.Nodes{l}, gradients(t, l, xNode)...)...)
 }
 
@@ -109,11 +110,17 @@ func TestLossesWithoutWeights(t *testing.T) {
 	}
 }
 
-// TestWeightZeroHides changes positions with weight 0, also to NaN and infinity: no bit of the loss or of
-// a gradient may change. The loss is the mean over the other positions.
+// TestWeightZeroHides changes positions with weight 0 or an ignored target, also to NaN and infinity: no bit of the
+// loss or of a gradient may change. The loss is the mean over the other positions.
 func TestWeightZeroHides(t *testing.T) {
 	weights := []float64{0.5, 0, 2, 0}
-	for name, loss := range weightedLosses() {
+	losses := weightedLosses()
+	for _, e := range []float64{0, 0.1, 1} {
+		losses[fmt.Sprint("ignored targets, smoothed by ", e)] = func(b *layers.Build, g *G.ExprGraph, x, _ *G.Node) (*G.Node, error) {
+			return mean(layers.CrossEntropy(b, x, input(g, "targets", dense([]int{2, layers.Ignore, 1, -100}, 4)), smoothed(e)))
+		}
+	}
+	for name, loss := range losses {
 		for _, dt := range bothDtypes {
 			run := func(value float64) [][]float64 {
 				x := random(1, 4, 3).Float64s()
@@ -160,12 +167,12 @@ func TestWeightsOfEachRun(t *testing.T) {
 	for name, loss := range weightedLosses() {
 		g := G.NewGraph()
 		xNode, w := input(g, "x", dense(x, 4, 3)), input(g, "weights", dense(make([]float64, 4), 4))
-		l := node(t)(loss(&layers.Build{}, g, xNode, w))
+		l := must.Get(loss(&layers.Build{}, g, xNode, w))(t)
 		again := runner(t, l, gradients(t, l, xNode)[0])
 		for _, weights := range [][]float64{{1, 0, 2, 0}, {0, 3, 0, 1}, {0, 0, 0, 0}, {1, 1, 1, 1}} {
-			noError(t, G.Let(w, dense(weights, 4)))
+			must.Do(t, G.Let(w, dense(weights, 4)))
 			want := loss.run(t, tensor.Float64, x, weights)
-			for i, got := range must[[][]float64](t)(again()) {
+			for i, got := range must.Get(again())(t) {
 				sameBits(t, fmt.Sprintf("%s weighted by %v: value %d", name, weights, i), got, want[i])
 			}
 		}
@@ -177,9 +184,9 @@ func TestUnusedLossesHaveNoGradient(t *testing.T) {
 	for name, loss := range weightedLosses() {
 		g := G.NewGraph()
 		x := input(g, "x", dense([]float64{math.NaN(), 1, 2, inf, -inf, 0, 1, 2, 3, 4, 5, 6}, 4, 3))
-		l := node(t)(loss(&layers.Build{}, g, x, nil))
+		l := must.Get(loss(&layers.Build{}, g, x, nil))(t)
 		nothing := G.NewScalar(g, tensor.Float64, G.WithName("nothing"), G.WithValue(0.0))
-		if d := read(t, gradients(t, node(t)(G.Mul(l, nothing)), x)...)[0]; !allZero(d) {
+		if d := read(t, gradients(t, must.Get(G.Mul(l, nothing))(t), x)...)[0]; !allZero(d) {
 			t.Errorf("%s: the gradient is %v, want 0", name, d)
 		}
 	}
@@ -190,7 +197,7 @@ func TestInvalidWeights(t *testing.T) {
 	for name, loss := range weightedLosses() {
 		for _, bad := range []float64{-1, math.NaN(), inf, -inf} {
 			g := G.NewGraph()
-			l := node(t)(loss(&layers.Build{}, g, input(g, "x", random(1, 4, 3)), input(g, "weights", dense([]float64{1, 0, bad, 1}, 4))))
+			l := must.Get(loss(&layers.Build{}, g, input(g, "x", random(1, 4, 3)), input(g, "weights", dense([]float64{1, 0, bad, 1}, 4))))(t)
 			_, err := tryRead(t, l)
 			wantError(t, err, map[bool]string{true: "error", false: "cross-entropy"}[name == "squared" || name == "absolute" || name == "huber"],
 				"weight of position 2", fmt.Sprint(bad), "at least 0")
@@ -202,10 +209,10 @@ func TestInvalidWeights(t *testing.T) {
 func TestPositionsLeftOutNeedNoTarget(t *testing.T) {
 	g := G.NewGraph()
 	w := input(g, "weights", dense([]float64{1, 0}, 2))
-	loss := node(t)(mean(layers.CrossEntropy(&layers.Build{}, input(g, "x", dense([]float64{0, 0, 1, 2}, 2, 2)),
-		input(g, "classes", dense([]int{1, 7}, 2)), layers.CrossEntropyOptions{Weights: w})))
-	binary := node(t)(mean(layers.BinaryCrossEntropy(&layers.Build{}, input(g, "y", dense([]float64{0, 0, 1, 2}, 2, 2)),
-		input(g, "chances", dense([]float64{1, 0.5, 7, math.NaN()}, 2, 2)), w)))
+	loss := must.Get(mean(layers.CrossEntropy(&layers.Build{}, input(g, "x", dense([]float64{0, 0, 1, 2}, 2, 2)),
+		input(g, "classes", dense([]int{1, 7}, 2)), layers.CrossEntropyOptions{Weights: w})))(t)
+	binary := must.Get(mean(layers.BinaryCrossEntropy(&layers.Build{}, input(g, "y", dense([]float64{0, 0, 1, 2}, 2, 2)),
+		input(g, "chances", dense([]float64{1, 0.5, 7, math.NaN()}, 2, 2)), w)))(t)
 	for i, got := range read(t, loss, binary) {
 		near(t, fmt.Sprint("loss ", i), got, []float64{math.Ln2}, 1e-15)
 	}
@@ -247,7 +254,7 @@ func TestElementwiseLosses(t *testing.T) {
 		for _, dt := range bothDtypes {
 			g := G.NewGraph()
 			x, target := input(g, "x", as(dt, dense([]float64{tc.x}, 1))), input(g, "t", as(dt, dense([]float64{tc.target}, 1)))
-			loss := node(t)(mean(elementwiseLosses(0.5)[tc.loss](&layers.Build{}, x, target, nil)))
+			loss := must.Get(mean(elementwiseLosses(0.5)[tc.loss](&layers.Build{}, x, target, nil)))(t)
 			got := read(t, append(G.Nodes{loss}, gradients(t, loss, x)...)...)
 			tol := tc.tolerance
 			if dt == tensor.Float32 {
@@ -303,7 +310,7 @@ func TestElementwiseLossErrors(t *testing.T) {
 	}
 	for _, bad := range []float64{-0.1, 1.1, math.NaN()} {
 		g := G.NewGraph()
-		loss := node(t)(mean(layers.BinaryCrossEntropy(&layers.Build{}, input(g, "x", random(1, 2)), input(g, "t", dense([]float64{1, bad}, 2)), nil)))
+		loss := must.Get(mean(layers.BinaryCrossEntropy(&layers.Build{}, input(g, "x", random(1, 2)), input(g, "t", dense([]float64{1, bad}, 2)), nil)))(t)
 		_, err := tryRead(t, loss)
 		wantError(t, err, "binary cross-entropy", "target 1", fmt.Sprint(bad), "from 0 to 1")
 	}
@@ -332,8 +339,8 @@ func ExampleHuberError() {
 func TestCounts(t *testing.T) {
 	classes := []float64{2, 1, 0.5}
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
-		g, b, p := G.NewGraph(), &layers.Build{}, must[*layers.Params](t)(layers.NewParams(dt, 1))
-		head := must[*layers.Linear](t)(layers.NewLinear(p, 3, 3, layers.LinearConfig{}))
+		g, b, p := G.NewGraph(), &layers.Build{}, must.Get(layers.NewParams(dt, 1))(t)
+		head := must.Get(layers.NewLinear(p, 3, 3, layers.LinearConfig{}))(t)
 		x := input(g, "x", as(dt, chances(9, 4, 3)))
 		weights := input(g, "weights", as(dt, dense([]float64{0.5, 3, 0, 1}, 4)))
 		targets := input(g, "targets", dense([]int{2, 0, 1, layers.Ignore}, 4))
@@ -367,7 +374,7 @@ func TestCounts(t *testing.T) {
 			"absolute":                    {of(layers.MeanAbsoluteError(b, weights, weights, nil)), 4},
 			"huber":                       {of(layers.HuberError(b, x, x, weights, 1)), 13.5},
 		} {
-			noError(t, tc.loss.error)
+			must.Do(t, tc.loss.error)
 			if got := read(t, tc.loss.Count)[0]; got[0] != tc.want {
 				t.Errorf("%v, %s: the Count is %v, want %v", dt, name, got[0], tc.want)
 			}

@@ -9,12 +9,13 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
 // adapted adds an adapter with random values to a bench.
 func (c *bench) adapted(config layers.LowRank) *layers.Adapter {
-	a := must[*layers.Adapter](c)(layers.NewAdapter(c.p, config, 1))
+	a := must.Get(layers.NewAdapter(c.p, config, 1))(c)
 	randomise(a.Params)
 	c.b.Adapter = a
 	return a
@@ -41,8 +42,8 @@ func TestGradientsOfAdapters(t *testing.T) {
 		"whole, a bias": {Rank: 1, Targets: []string{"down"}, Whole: []string{"head.bias"}},
 	} {
 		cases = append(cases, gradientCase{"decoder, " + name, func(c *bench) *G.Node {
-			d := must[*layers.Decoder](c)(layers.NewDecoder(c.p, layers.ModelConfig{Vocab: 5, Dim: 4, Layers: 1, Tied: true, TiedBias: true, Positions: layers.NoPositions{}, Block: layers.BlockConfig{
-				Attention: layers.AttentionConfig{Heads: 2, KeyValueHeads: 1}}}))
+			d := must.Get(layers.NewDecoder(c.p, layers.ModelConfig{Vocab: 5, Dim: 4, Layers: 1, Tied: true, TiedBias: true, Positions: layers.NoPositions{}, Block: layers.BlockConfig{
+				Attention: layers.AttentionConfig{Heads: 2, KeyValueHeads: 1}}}))(c)
 			randomise(c.p)
 			c.adapted(config)
 			return c.node(d.Forward(c.b, c.ints("ids", []int{0, 3, 1, 4, 2, 2}, 2, 3), layers.Mask{}))
@@ -54,8 +55,8 @@ func TestGradientsOfAdapters(t *testing.T) {
 // TestAdapterNames checks which parameters an adapter has.
 func TestAdapterNames(t *testing.T) {
 	p := newParams(t)
-	must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 5, Dim: 4, Layers: 1, Positions: layers.NoPositions{}, Block: layers.BlockConfig{
-		FeedForward: layers.FeedForwardConfig{Gated: true, NoBias: true}}}))
+	must.Get(layers.NewDecoder(p, layers.ModelConfig{Vocab: 5, Dim: 4, Layers: 1, Positions: layers.NoPositions{}, Block: layers.BlockConfig{
+		FeedForward: layers.FeedForwardConfig{Gated: true, NoBias: true}}}))(t)
 	linears := []string{"attention.query", "attention.key", "attention.value", "attention.output", "feedforward.gate", "feedforward.up", "feedforward.down"}
 	var all []string
 	for _, name := range linears {
@@ -72,7 +73,7 @@ func TestAdapterNames(t *testing.T) {
 			"head.bias", "blocks.0.feedforward.gate+up.lora_a", "blocks.0.feedforward.gate.lora_b", "blocks.0.feedforward.up.lora_b", "blocks.0.feedforward.down.weight"}},
 	} {
 		tc.config.Rank = 3
-		a := must[*layers.Adapter](t)(layers.NewAdapter(p, tc.config, 1))
+		a := must.Get(layers.NewAdapter(p, tc.config, 1))(t)
 		var got []string
 		for _, q := range a.Params.All() {
 			got = append(got, q.Name)
@@ -95,7 +96,7 @@ func TestAdapterNames(t *testing.T) {
 
 func TestAdapterErrors(t *testing.T) {
 	p := newParams(t)
-	must[*layers.FeedForward](t)(layers.NewFeedForward(p, 4, layers.FeedForwardConfig{}))
+	must.Get(layers.NewFeedForward(p, 4, layers.FeedForwardConfig{}))(t)
 	for want, c := range map[string]layers.LowRank{
 		"Rank must be at least 1, got 0":                  {},
 		"at least 0 and below 1, got 1":                   {Rank: 1, Dropout: 1},
@@ -107,10 +108,10 @@ func TestAdapterErrors(t *testing.T) {
 		_, err := layers.NewAdapter(p, c, 1)
 		wantError(t, err, "adapter: ", want)
 	}
-	a := must[*layers.Adapter](t)(layers.NewAdapter(p, layers.LowRank{Rank: 1}, 1))
+	a := must.Get(layers.NewAdapter(p, layers.LowRank{Rank: 1}, 1))(t)
 	other, another := newParams(t), newParams(t)
-	must[*layers.FeedForward](t)(layers.NewFeedForward(other, 5, layers.FeedForwardConfig{}))
-	must[*layers.Linear](t)(layers.NewLinear(another.Scope("up"), 4, 16, layers.LinearConfig{}))
+	must.Get(layers.NewFeedForward(other, 5, layers.FeedForwardConfig{}))(t)
+	must.Get(layers.NewLinear(another.Scope("up"), 4, 16, layers.LinearConfig{}))(t)
 	wantError(t, a.Merge(other), `"up.lora_a" must have shape (1, 5), got (1, 4)`)
 	before := another.Snapshot()
 	randomise(a.Params)
@@ -126,10 +127,10 @@ func TestAdapters(t *testing.T) {
 	t.Parallel()
 	block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Activation: layers.SiLU}}
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
-		p := must[*layers.Params](t)(layers.NewParams(dt, 1))
+		p := must.Get(layers.NewParams(dt, 1))(t)
 		for model, logits := range logitsOf(t, p, block, layers.Learned{MaxLen: 12}) {
 			c := layers.LowRank{Rank: 2, Alpha: 3, Joint: [][]string{{"query", "key", "value"}}, Whole: []string{"norm2"}, Dropout: 0.3}
-			a := must[*layers.Adapter](t)(layers.NewAdapter(p, c, 1))
+			a := must.Get(layers.NewAdapter(p, c, 1))(t)
 			// run returns the loss and the logits, and the gradients in a graph for training.
 			run := func(mode layers.Mode, a *layers.Adapter) [][]float64 {
 				b := &layers.Build{Mode: mode, Seed: 5, Adapter: a, Buffers: &layers.Buffers{}}
@@ -149,14 +150,14 @@ func TestAdapters(t *testing.T) {
 			sameBits(t, model+": a new adapter", run(layers.Evaluation, a)[1], base[1])
 			for i, q := range a.Params.All() {
 				if strings.Contains(q.Name, "lora_") {
-					noError(t, q.Value.Memset(as(dt, random(uint64(i), 1)).Get(0)))
+					must.Do(t, q.Value.Memset(as(dt, random(uint64(i), 1)).Get(0)))
 				}
 			}
 			got, merged := run(layers.Evaluation, a), p.Snapshot()
-			noError(t, a.Merge(p))
+			must.Do(t, a.Merge(p))
 			tol := map[tensor.Dtype]float64{tensor.Float32: 1e-4, tensor.Float64: 1e-12}[dt]
 			near(t, fmt.Sprintf("%s, %v: merged", model, dt), got[1], run(layers.Evaluation, nil)[1], tol)
-			noError(t, p.Restore(merged))
+			must.Do(t, p.Restore(merged))
 			if slices.Equal(got[1], base[1]) {
 				t.Errorf("%s: the adapter changes nothing", model)
 			}
@@ -173,20 +174,20 @@ func TestAdapterDropout(t *testing.T) {
 	p := newParams(t)
 	var linears []*layers.Linear
 	for _, name := range []string{"a", "b"} {
-		linears = append(linears, must[*layers.Linear](t)(layers.NewLinear(p.Scope(name), 4, 3, layers.LinearConfig{NoBias: true})))
+		linears = append(linears, must.Get(layers.NewLinear(p.Scope(name), 4, 3, layers.LinearConfig{NoBias: true}))(t))
 	}
-	a := must[*layers.Adapter](t)(layers.NewAdapter(p, layers.LowRank{Rank: 2, Alpha: 3, Dropout: 0.5}, 1))
+	a := must.Get(layers.NewAdapter(p, layers.LowRank{Rank: 2, Alpha: 3, Dropout: 0.5}, 1))(t)
 	randomise(a.Params)
 	// outputs returns both layers' outputs for an input, or for the input after dropout.
 	outputs := func(b *layers.Build, drop float64) [][]float64 {
-		x := node(t)(layers.Dropout{P: drop}.Forward(b, input(G.NewGraph(), "x", random(1, 5, 4))))
-		return read(t, node(t)(linears[0].Forward(b, x)), node(t)(linears[1].Forward(b, x)))
+		x := must.Get(layers.Dropout{P: drop}.Forward(b, input(G.NewGraph(), "x", random(1, 5, 4))))(t)
+		return read(t, must.Get(linears[0].Forward(b, x))(t), must.Get(linears[1].Forward(b, x))(t))
 	}
 	training := layers.Build{Mode: layers.Training, Seed: 3}
 	adapted, dropped := training, training
 	adapted.Adapter = a
 	got, whole, without := outputs(&adapted, 0), outputs(&layers.Build{}, 0), outputs(&dropped, 0.5)
-	noError(t, a.Merge(p))
+	must.Do(t, a.Merge(p))
 	merged := outputs(&training, 0.5)
 	for i := range got {
 		for j := range got[i] {

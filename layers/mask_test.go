@@ -9,6 +9,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -61,7 +62,7 @@ func hide(t *testing.T, cases []hidingCase) {
 func (tc hidingCase) graph(t *testing.T, dt tensor.Dtype, build layers.Build) (names []string, run func(fill float64) [][]float64) {
 	t.Helper()
 	g := G.NewGraph()
-	c := &bench{T: t, g: g, p: must[*layers.Params](t)(layers.NewParams(dt, 5)), b: &build, dt: dt}
+	c := &bench{T: t, g: g, p: must.Get(layers.NewParams(dt, 5))(t), b: &build, dt: dt}
 	x := input(g, "x", as(dt, random(9, tc.shape...)))
 	y := tc.build(c, x)
 
@@ -89,10 +90,10 @@ func (tc hidingCase) graph(t *testing.T, dt tensor.Dtype, build layers.Build) (n
 				}
 			}
 		})
-		noError(t, G.Let(x, as(dt, values)))
+		must.Do(t, G.Let(x, as(dt, values)))
 		var got [][]float64
 		for _, c.b.Runs = range []uint64{1, 0} { // setting Runs restarts the count, so dropout is the same for every fill
-			got = must[[][]float64](t)(again())
+			got = must.Get(again())(t)
 		}
 		var seen []float64
 		eachRow(ys, func(r, b, i int) {
@@ -143,7 +144,7 @@ func (c *bench) biasBefore(s int, lengths ...int) *G.Node {
 }
 
 func (c *bench) multiHead(dim int, config layers.AttentionConfig) *layers.MultiHeadAttention {
-	return must[*layers.MultiHeadAttention](c)(layers.NewMultiHeadAttention(c.p, dim, config))
+	return must.Get(layers.NewMultiHeadAttention(c.p, dim, config))(c)
 }
 
 // TestTheFutureCannotLeak changes the rows after a position, for every kind of causal attention. Outputs up to that
@@ -217,13 +218,13 @@ func TestTheFutureCannotLeak(t *testing.T) {
 		cases = append(cases, hidingCase{
 			name: fmt.Sprintf("decoder block, post-norm and output norm %t", post), shape: []int{2, 7, 8}, hidden: from(5),
 			build: func(c *bench, x *G.Node) *G.Node {
-				d := must[*layers.Block](c)(layers.NewDecoderBlock(c.p, 8, config))
+				d := must.Get(layers.NewDecoderBlock(c.p, 8, config))(c)
 				return c.node(d.Forward(c.b, x, layers.Mask{}))
 			},
 		}, hidingCase{
 			name: fmt.Sprintf("decoder block with cross-attention, post-norm and output norm %t", post), shape: []int{2, 7, 8}, hidden: from(1),
 			build: func(c *bench, x *G.Node) *G.Node {
-				d := must[*layers.Block](c)(layers.NewCrossDecoderBlock(c.p, 8, config))
+				d := must.Get(layers.NewCrossDecoderBlock(c.p, 8, config))(c)
 				memory := input(c.g, "memory", as(c.dt, random(3, 2, 3, 8)))
 				return c.node(d.ForwardCross(c.b, x, memory, layers.Mask{}, layers.Mask{}))
 			},
@@ -231,7 +232,7 @@ func TestTheFutureCannotLeak(t *testing.T) {
 	}
 	cases = append(cases, hidingCase{
 		name: "large", shape: []int{2, 50, 32}, hidden: from(33), build: func(c *bench, x *G.Node) *G.Node {
-			d := must[*layers.Block](c)(layers.NewDecoderBlock(c.p, 32, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
+			d := must.Get(layers.NewDecoderBlock(c.p, 32, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))(c)
 			return c.node(d.Forward(c.b, x, layers.Mask{}))
 		},
 	})
@@ -254,17 +255,17 @@ func TestOwnWindow(t *testing.T) {
 					if !cached {
 						return read(t, c.node(a.Forward(&layers.Build{Composed: composed}, x, x, x, m)))[0]
 					}
-					cache := must[*layers.Cache](t)(layers.NewCache(2, 5))
-					noError(t, cache.Extend(2, 1))
+					cache := must.Get(layers.NewCache(2, 5))(t)
+					must.Do(t, cache.Extend(2, 1))
 					cache.Commit() // the positions of the queries begin with 2 and 1
-					return read(t, c.node(a.ForwardMemory(&layers.Build{Composed: composed, Cache: cache}, x, x, m)))[0]
+					return read(t, c.node(a.Memory(&layers.Build{Composed: composed, Cache: cache}, x, x, m)))[0]
 				}
 				sameBits(t, fmt.Sprintf("composed %t, cached %t, %v and the mask's %v", composed, cached, tc.own, tc.mask), run(tc.own, tc.mask), run(nil, tc.want))
 			}
 		}
 	}
 	run := func(own *window) []float64 {
-		d := must[*layers.Block](t)(layers.NewCrossDecoderBlock(newParams(t), 8, layers.BlockConfig{Attention: layers.AttentionConfig{Window: own}}))
+		d := must.Get(layers.NewCrossDecoderBlock(newParams(t), 8, layers.BlockConfig{Attention: layers.AttentionConfig{Window: own}}))(t)
 		c := newBench(t)
 		return read(t, c.node(d.ForwardCross(c.b, c.in("x", 1, 1, 8), c.in("memory", 1, 5, 8), layers.Mask{}, layers.Mask{})))[0]
 	}
@@ -293,7 +294,7 @@ func TestPaddingCannotMatter(t *testing.T) {
 				mask := m(c)
 				for i, post := range []bool{false, true} {
 					config := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 12, Activation: layers.Activation(1 + i)}, PostNorm: post}
-					e := must[*layers.Block](c)(layers.NewEncoderBlock(c.p.Scope(fmt.Sprint(i)), 8, config))
+					e := must.Get(layers.NewEncoderBlock(c.p.Scope(fmt.Sprint(i)), 8, config))(c)
 					x = c.node(e.Forward(c.b, x, mask))
 				}
 				return x
@@ -323,12 +324,12 @@ func TestPaddingCannotMatter(t *testing.T) {
 		},
 	}, hidingCase{
 		name: "large", shape: []int{2, 70, 32}, hidden: past(70, 33), build: func(c *bench, x *G.Node) *G.Node {
-			e := must[*layers.Block](c)(layers.NewEncoderBlock(c.p, 32, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
+			e := must.Get(layers.NewEncoderBlock(c.p, 32, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))(c)
 			return c.node(e.Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(70, 33)}))
 		},
 	}, hidingCase{
 		name: "dropout", shape: []int{2, 6, 8}, hidden: past(5, 3), build: func(c *bench, x *G.Node) *G.Node {
-			e := must[*layers.Block](c)(layers.NewEncoderBlock(c.p, 8, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Dropout: 0.3}, Dropout: 0.3, FeedForward: layers.FeedForwardConfig{Dropout: 0.3}}))
+			e := must.Get(layers.NewEncoderBlock(c.p, 8, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Dropout: 0.3}, Dropout: 0.3, FeedForward: layers.FeedForwardConfig{Dropout: 0.3}}))(c)
 			return c.node(e.Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(5, 3)}))
 		},
 	})
@@ -340,11 +341,11 @@ func TestTokensThatCannotMatter(t *testing.T) {
 	config := layers.ModelConfig{Vocab: 9, Positions: layers.Learned{MaxLen: 8}, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Dropout: 0.2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU, Dropout: 0.2}, Dropout: 0.2}, Layers: 2, Outputs: 9, Dropout: 0.2}
 	lengths := []int{5, 3}
 	encoder := func(c *bench, ids *G.Node) *G.Node {
-		e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
+		e := must.Get(layers.NewEncoder(c.p, config))(c)
 		return c.node(e.Forward(c.b, ids, layers.Mask{KeyLengths: c.lengths(lengths...)}))
 	}
 	decoder := func(c *bench, ids *G.Node) *G.Node {
-		d := must[*layers.Decoder](c)(layers.NewDecoder(c.p, config))
+		d := must.Get(layers.NewDecoder(c.p, config))(c)
 		return c.node(d.Forward(c.b, ids, layers.Mask{}))
 	}
 	for name, model := range map[string]func(c *bench, ids *G.Node) *G.Node{"encoder's padding": encoder, "decoder's future": decoder} {

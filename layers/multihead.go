@@ -251,7 +251,7 @@ func (a *MultiHeadAttention) project(b *Build, l *Linear, what string, x, earlie
 // positions if there are Positions.
 func (a *MultiHeadAttention) place(b *Build, x *G.Node, norm *RMSNorm, heads int, positions *G.Node) (_ *G.Node, err error) {
 	if norm != nil {
-		if x, err = norm.ForwardHeads(b, x, heads); err != nil {
+		if x, err = norm.forwardHeads(b, x, heads); err != nil {
 			return nil, err
 		}
 	}

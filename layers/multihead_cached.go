@@ -9,14 +9,10 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// ForwardCached computes the self-attention of new tokens, x of shape (B, T, Dim). It appends their keys and values to
+// forwardCached computes the self-attention of new tokens, x of shape (B, T, Dim). It appends their keys and values to
 // the Build's Cache, and they attend to all keys and values in the Cache. If Forward got the whole sequences, it would
-// return the same output for these tokens.
-//
-// All positions, also those in the mask, count from the start of a sequence. The mask applies to scores of shape (B, H,
-// T, Capacity), and must have no offset. Attention is always causal. Without a batch axis, B is 1. ForwardCached has no
-// gradient.
-func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node, error) {
+// return the same output for these tokens. For the mask, see Cache. Without a batch axis, B is 1.
+func (a *MultiHeadAttention) forwardCached(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	fail := func(err error) (*G.Node, error) { return nil, fmt.Errorf("%s: %w", a.name, err) }
 	if err := b.cached(); err != nil {
 		return fail(err)
@@ -58,14 +54,10 @@ func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 	return a.attend(b, q, k, v, m)
 }
 
-// ForwardMemory computes the attention of query to memory, of shape (B, S, KeyInput), such as an encoder's output. It
-// keeps the keys and values of memory in the Build's Cache. If memory is nil, ForwardMemory uses the keys and values
-// that the Cache kept last. In this case, another graph with a memory of the same shape must have been built before,
-// and must run before this graph.
-//
-// In Causal, Window and Slopes, the position of a query is its position in its sequence plus Offset, and the
-// position of a key is its position in the memory. The mask must have no Offsets. ForwardMemory has no gradient.
-func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Mask) (*G.Node, error) {
+// forwardMemory computes the attention of query to memory, of shape (B, S, KeyInput), such as an encoder's output. It
+// keeps the keys and values of memory in the Build's Cache. If memory is nil, it uses the keys and values that the
+// Cache kept last. For the mask, see Cache.
+func (a *MultiHeadAttention) forwardMemory(b *Build, query, memory *G.Node, m Mask) (*G.Node, error) {
 	fail := func(err error) (*G.Node, error) { return nil, fmt.Errorf("%s: %w", a.name, err) }
 	if err := b.cached(); err != nil {
 		return fail(err)

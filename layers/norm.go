@@ -9,7 +9,6 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/internal/choices"
-	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/text"
 )
@@ -147,15 +146,12 @@ func NewRMSNorm(p *Params, dim int, c NormConfig) (*RMSNorm, error) {
 }
 
 // Forward normalises x of shape (…, Dim).
-func (l *RMSNorm) Forward(b *Build, x *G.Node) (*G.Node, error) { return l.ForwardHeads(b, x, 1) }
+func (l *RMSNorm) Forward(b *Build, x *G.Node) (*G.Node, error) { return l.forwardHeads(b, x, 1) }
 
-// ForwardHeads normalises each head of x separately, with the same weight. x has shape (…, heads·Dim), with the heads
+// forwardHeads normalises each head of x separately, with the same weight. x has shape (…, heads·Dim), with the heads
 // side by side. Attention with QKNorm uses it (Henry et al., 2020; Dehghani et al., 2023).
-func (l *RMSNorm) ForwardHeads(b *Build, x *G.Node, heads int) (*G.Node, error) {
-	if err := positive(l.name, size{"the number of heads", heads}); err != nil {
-		return nil, err
-	}
-	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), memory.Product(heads, l.Weight.Value.Shape()[0])); err != nil {
+func (l *RMSNorm) forwardHeads(b *Build, x *G.Node, heads int) (*G.Node, error) {
+	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), heads*l.Weight.Value.Shape()[0]); err != nil {
 		return nil, err
 	}
 	gamma, err := b.Bind(x.Graph(), l.Weight)

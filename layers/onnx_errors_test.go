@@ -95,11 +95,7 @@ func TestOptionErrors(t *testing.T) {
 		{"boolean mask (B, H, T, S)", nil, nil, nil, masked(func(c *bench) mask { return mask{Allow: c.allow(nil, 3, 4, 3, 5)} }), []string{"Mask.Allow", "broadcast", "(2, 4, 3, 5)", "(3, 4, 3, 5)"}},
 		{"boolean mask of rank 5", nil, nil, nil, masked(func(c *bench) mask { return mask{Allow: c.allow(nil, 1, 2, 4, 3, 5)} }), []string{"Mask.Allow", "broadcast", "(2, 4, 3, 5)", "(1, 2, 4, 3, 5)"}},
 		{"boolean mask over past keys too", nil, nil, nil, masked(func(c *bench) mask { return mask{Allow: c.allow(nil, 3, 7)} }), []string{"Mask.Allow", "broadcast", "(2, 4, 3, 5)", "(3, 7)"}},
-		{"float mask (S) over the keys", nil, nil, nil, masked(func(c *bench) mask { return mask{Bias: c.bias(6)} }), []string{"Mask.Bias", "broadcast", "(2, 4, 3, 5)", "(6)"}},
 		{"float mask (T, S)", nil, nil, nil, masked(func(c *bench) mask { return mask{Bias: c.bias(2, 5)} }), []string{"Mask.Bias", "broadcast", "(2, 4, 3, 5)", "(2, 5)"}},
-		{"float mask (H, T, S)", nil, nil, nil, masked(func(c *bench) mask { return mask{Bias: c.bias(2, 3, 5)} }), []string{"Mask.Bias", "broadcast", "(2, 4, 3, 5)", "(2, 3, 5)"}},
-		{"float mask (B, H, T, S)", nil, nil, nil, masked(func(c *bench) mask { return mask{Bias: c.bias(3, 4, 3, 5)} }), []string{"Mask.Bias", "broadcast", "(2, 4, 3, 5)", "(3, 4, 3, 5)"}},
-		{"float mask of rank 5", nil, nil, nil, masked(func(c *bench) mask { return mask{Bias: c.bias(1, 2, 4, 3, 5)} }), []string{"Mask.Bias", "broadcast", "(2, 4, 3, 5)", "(1, 2, 4, 3, 5)"}},
 	} {
 		for _, composed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, composed %t", tc.name, composed), func(t *testing.T) {

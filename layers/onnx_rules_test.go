@@ -212,24 +212,3 @@ func TestOnnxMasks(t *testing.T) {
 		})
 	}
 }
-
-// TestOnnxMasksOfScores checks the same rules with random operands.
-func TestOnnxMasksOfScores(t *testing.T) {
-	t.Parallel()
-	for i, r := range onnxRules() {
-		if leftOut(r.rule) {
-			continue
-		}
-		t.Run(r.rule, func(t *testing.T) {
-			c := r.call
-			c.onnxSizes = c.whole()
-			c.K, c.V = 3, 2
-			c.fill(uint64(i))
-			c.check(t, "in float64", onnxHeads, tensor.Float64, onnxFills...)
-			c.check(t, "in float64", onnxSide, tensor.Float64, onnxFills[i%3])
-			c.check(t, "in float32", onnxLayout(i%2), tensor.Float32, onnxFills[i%3])
-			c.options.Softcap, c.options.Scale = 0.7, -1.1
-			c.check(t, "with softcap", onnxLayout(i%2), tensor.Float64, onnxFills...)
-		})
-	}
-}

@@ -10,6 +10,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 )
@@ -155,9 +156,9 @@ func (c *onnxCall) runner(t testing.TB, l onnxLayout, dt tensor.Dtype, b layers.
 	} else {
 		st.Output, err = layers.ScaledDotProduct(&b, q, k, v, o)
 	}
-	noError(t, err)
+	must.Do(t, err)
 	w := input(graph, "w", as(dt, l.lay(g, c.B, c.H, c.T, c.V)))
-	cost := node(t)(ops.Sum(&ops.Env{}, node(t)(G.HadamardProd(st.Output, w))))
+	cost := must.Get(ops.Sum(&ops.Env{}, must.Get(G.HadamardProd(st.Output, w))(t)))(t)
 	nodes := append(G.Nodes{st.Output}, gradients(t, cost, wrt...)...)
 	if b.Composed {
 		nodes = append(nodes, st.Key, st.Value, st.Scores, st.Capped, st.Masked, st.Weights, st.Dropped)
@@ -166,9 +167,9 @@ func (c *onnxCall) runner(t testing.TB, l onnxLayout, dt tensor.Dtype, b layers.
 	return func(c *onnxCall) onnxResults {
 		t.Helper()
 		for _, n := range wrt {
-			must[any](t)(nil, G.Let(n, c.value(n.Name(), l, dt)))
+			must.Do(t, G.Let(n, c.value(n.Name(), l, dt)))
 		}
-		got := must[[][]float64](t)(again())
+		got := must.Get(again())(t)
 		r := onnxResults{output: l.unlay(got[0], c.B, c.H, c.T, c.V), grads: map[string][]float64{}}
 		for i, n := range wrt {
 			r.grads[n.Name()] = got[1+i]

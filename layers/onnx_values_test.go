@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -153,7 +154,7 @@ func TestOnnxMaskedPassesNothingBack(t *testing.T) {
 	c.fill(1)
 	g := G.NewGraph()
 	q, k, v, o, _ := c.build(g, onnxHeads, tensor.Float64)
-	st := must[layers.Stages](t)(layers.ScaledDotProductStages(&layers.Build{}, q, k, v, o))
+	st := must.Get(layers.ScaledDotProductStages(&layers.Build{}, q, k, v, o))(t)
 	w := random(2, 1, 2, 2, 3)
 	got := read(t, gradients(t, weigh(t, st.Masked, input(g, "w", w)), o.Mask.Bias)...)[0]
 	x := w.Float64s()

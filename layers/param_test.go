@@ -9,6 +9,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -62,7 +63,7 @@ func TestSnapshot(t *testing.T) {
 		for _, q := range p.All() {
 			q.Value.Zero()
 		}
-		noError(t, p.Restore(snapshot))
+		must.Do(t, p.Restore(snapshot))
 		if !sameWeights(weightBits(p), before) || p.Get("part.cube").Value.Uintptr() != memory {
 			t.Errorf("%v: the values differ from the snapshot, or the tensor has new memory", dtype)
 		}
@@ -75,14 +76,14 @@ func TestSnapshot(t *testing.T) {
 
 // TestRestoreRefuses checks that Restore returns an error for values that don't fit, and changes no parameter.
 func TestRestoreRefuses(t *testing.T) {
-	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+	p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
 	for _, name := range []string{"a", "b"} {
-		must[*layers.Param](t)(p.New(name, layers.Normal(1), 2, 3))
+		must.Get(p.New(name, layers.Normal(1), 2, 3))(t)
 	}
 	before := weightBits(p)
 	with := func(b *tensor.Dense) []*tensor.Dense { return []*tensor.Dense{dense(make([]float32, 6), 2, 3), b} }
 	transposed := dense(make([]float32, 6), 3, 2)
-	noError(t, transposed.T())
+	must.Do(t, transposed.T())
 	for _, test := range []struct {
 		snapshot []*tensor.Dense
 		want     string
@@ -119,18 +120,18 @@ func TestFreeze(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(test.names), func(t *testing.T) {
 			p := newParams(t)
-			l := must[*layers.Linear](t)(layers.NewLinear(p.Scope("l"), 3, 3, layers.LinearConfig{}))
-			l1 := must[*layers.Linear](t)(layers.NewLinear(p.Scope("l1"), 3, 3, layers.LinearConfig{}))
+			l := must.Get(layers.NewLinear(p.Scope("l"), 3, 3, layers.LinearConfig{}))(t)
+			l1 := must.Get(layers.NewLinear(p.Scope("l1"), 3, 3, layers.LinearConfig{}))(t)
 			err := p.Freeze(test.names...)
 			if test.err != "" {
 				wantError(t, err, test.err)
-			} else if err != nil {
-				t.Fatal(err)
+			} else {
+				must.Do(t, err)
 			}
 			var b layers.Build
 			g := G.NewGraph()
-			x := node(t)(l.Forward(&b, input(g, "x", random(3, 4, 3))))
-			node(t)(l1.Forward(&b, x))
+			x := must.Get(l.Forward(&b, input(g, "x", random(3, 4, 3))))(t)
+			must.Get(l1.Forward(&b, x))(t)
 			for _, q := range p.All() {
 				frozen := slices.Contains(test.want, q.Name)
 				named := func(n *G.Node) bool { return n.Name() == q.Name }
@@ -146,16 +147,16 @@ func TestFreeze(t *testing.T) {
 // parameters of the same set have the usual values.
 func TestBlank(t *testing.T) {
 	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
-		p := must[*layers.Params](t)(layers.NewParams(dtype, 1))
+		p := must.Get(layers.NewParams(dtype, 1))(t)
 		never := layers.Init{Func: func(*rand.Rand, []float64, []int) { t.Error("a blank parameter was drawn") }}
 		blank := p.Blank().Scope("blank")
 		for name, init := range map[string]layers.Init{"func": never, "ones": layers.Ones(), "none": {}} {
-			q := must[*layers.Param](t)(blank.New(name, init, 2, 3))
+			q := must.Get(blank.New(name, init, 2, 3))(t)
 			if p.Get("blank."+name) != q || !q.Value.Shape().Eq(tensor.Shape{2, 3}) || slices.Max(floats(t, q.Value)) != 0 || slices.Min(floats(t, q.Value)) != 0 {
 				t.Errorf("got %v, want a parameter of the set with zeros", q)
 			}
 		}
-		if q := must[*layers.Param](t)(p.New("one", layers.Ones(), 2)); floats(t, q.Value)[1] != 1 {
+		if q := must.Get(p.New("one", layers.Ones(), 2))(t); floats(t, q.Value)[1] != 1 {
 			t.Errorf("got %v, want ones", q)
 		}
 		_, err := blank.New("wrong", layers.Init{Kind: "wrong"}, 2)

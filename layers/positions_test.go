@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -19,9 +20,9 @@ func TestPaddingInFront(t *testing.T) {
 	for name, config := range cacheConfigs() {
 		for _, form := range []string{"first", "all"} {
 			t.Run(name+"/"+form, func(t *testing.T) {
-				model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), config))
+				model := must.Get(layers.NewDecoder(newParams(t), config))(t)
 				g := G.NewGraph()
-				want := read(t, node(t)(model.Forward(&layers.Build{}, input(g, "ids", dense(sequence, 1, len(sequence))), layers.Mask{})))[0]
+				want := read(t, must.Get(model.Forward(&layers.Build{}, input(g, "ids", dense(sequence, 1, len(sequence))), layers.Mask{}))(t))[0]
 
 				g = G.NewGraph()
 				allow := make([]bool, n)
@@ -37,7 +38,7 @@ func TestPaddingInFront(t *testing.T) {
 					b.Positions = input(g, "first", dense([]int{-len(padding)}, 1))
 				}
 				ids := input(g, "ids", dense(append(append([]int(nil), padding...), sequence...), 1, n))
-				got := read(t, node(t)(model.Forward(b, ids, layers.Mask{Allow: input(g, "allow", dense(allow, 1, 1, 1, n))})))[0]
+				got := read(t, must.Get(model.Forward(b, ids, layers.Mask{Allow: input(g, "allow", dense(allow, 1, 1, 1, n))}))(t))[0]
 				near(t, "logits", got[len(padding)*cacheVocab:], want, 1e-12)
 			})
 		}
@@ -50,11 +51,11 @@ func TestPackedSequences(t *testing.T) {
 	first, second := []int{3, 1, 4}, []int{2, 5}
 	for name, config := range cacheConfigs() {
 		t.Run(name, func(t *testing.T) {
-			model := must[*layers.Encoder](t)(layers.NewEncoder(newParams(t), config))
+			model := must.Get(layers.NewEncoder(newParams(t), config))(t)
 			var want []float64
 			for _, sequence := range [][]int{first, second} {
 				g := G.NewGraph()
-				want = append(want, read(t, node(t)(model.Forward(&layers.Build{}, input(g, "ids", dense(sequence, 1, len(sequence))), layers.Mask{})))[0]...)
+				want = append(want, read(t, must.Get(model.Forward(&layers.Build{}, input(g, "ids", dense(sequence, 1, len(sequence))), layers.Mask{}))(t))[0]...)
 			}
 			g := G.NewGraph()
 			allow := make([]bool, 25)
@@ -63,7 +64,7 @@ func TestPackedSequences(t *testing.T) {
 			}
 			b := &layers.Build{Positions: input(g, "positions", dense([]int{0, 1, 2, 0, 1}, 1, 5))}
 			ids := input(g, "ids", dense(append(append([]int(nil), first...), second...), 1, 5))
-			got := read(t, node(t)(model.Forward(b, ids, layers.Mask{Allow: input(g, "allow", dense(allow, 5, 5))})))[0]
+			got := read(t, must.Get(model.Forward(b, ids, layers.Mask{Allow: input(g, "allow", dense(allow, 5, 5))}))(t))[0]
 			near(t, "states", got, want, 1e-12)
 		})
 	}
@@ -75,9 +76,9 @@ func TestPositionsHide(t *testing.T) {
 	for name, scheme := range schemes() {
 		config, shape := continuous(scheme), []int{2, 7, 8}
 		cases = append(cases, hidingCase{name: "the future of a decoder, " + name, shape: shape, hidden: from(4), build: func(c *bench, x *G.Node) *G.Node {
-			return c.node(must[*layers.Decoder](c)(layers.NewDecoder(c.p, config)).Forward(c.b, x, layers.Mask{}))
+			return c.node(must.Get(layers.NewDecoder(c.p, config))(c).Forward(c.b, x, layers.Mask{}))
 		}}, hidingCase{name: "the padding of an encoder, " + name, shape: shape, hidden: past(7, 3), build: func(c *bench, x *G.Node) *G.Node {
-			return c.node(must[*layers.Encoder](c)(layers.NewEncoder(c.p, config)).Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(7, 3)}))
+			return c.node(must.Get(layers.NewEncoder(c.p, config))(c).Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(7, 3)}))
 		}})
 	}
 	hide(t, cases)
@@ -85,10 +86,10 @@ func TestPositionsHide(t *testing.T) {
 
 func TestPositionsErrors(t *testing.T) {
 	p := newParams(t)
-	model := must[*layers.Decoder](t)(layers.NewDecoder(p.Scope("d"), layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1}))
-	pair := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p.Scope("ed"), layers.EncoderDecoderConfig{
+	model := must.Get(layers.NewDecoder(p.Scope("d"), layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1}))(t)
+	pair := must.Get(layers.NewEncoderDecoder(p.Scope("ed"), layers.EncoderDecoderConfig{
 		Model: layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1},
-	}))
+	}))(t)
 	g := G.NewGraph()
 	ids := input(g, "ids", dense([]int{1, 2}, 1, 2))
 	b := &layers.Build{}
@@ -98,7 +99,7 @@ func TestPositionsErrors(t *testing.T) {
 	}
 	_, err := model.Forward(positions(2), ids, layers.Mask{})
 	wantError(t, err, "d.positions", "shape (1) or (1, 2)", "(2)")
-	b.Cache = must[*layers.Cache](t)(layers.NewCache(1, 3))
+	b.Cache = must.Get(layers.NewCache(1, 3))(t)
 	_, err = model.Forward(positions(1), ids, layers.Mask{})
 	wantError(t, err, "decoder d", "Positions", "Cache")
 	b.Cache = nil
@@ -106,13 +107,13 @@ func TestPositionsErrors(t *testing.T) {
 	wantError(t, err, "encoder-decoder ed", "two sequences")
 
 	b.Positions = input(g, "far", dense([]int{2}, 1))
-	_, err = tryRead(t, node(t)(model.Forward(b, ids, layers.Mask{})))
+	_, err = tryRead(t, must.Get(model.Forward(b, ids, layers.Mask{}))(t))
 	wantError(t, err, "d.positions", "position 3 of sequence 0", "0 and 2")
 }
 
 // TestDecodersRefuseOffsets checks that a decoder's mask can't have offsets: offsets could let tokens see the future.
 func TestDecodersRefuseOffsets(t *testing.T) {
-	model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1}))
+	model := must.Get(layers.NewDecoder(newParams(t), layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1}))(t)
 	g := G.NewGraph()
 	ids := input(g, "ids", dense([]int{1, 2}, 1, 2))
 	b := &layers.Build{}

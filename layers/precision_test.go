@@ -14,6 +14,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -33,7 +34,7 @@ type precisionCase struct {
 // more terms in order, so its limit is 2.
 func TestPrecision(t *testing.T) {
 	var cases []precisionCase
-	noError(t, json.Unmarshal(must[[]byte](t)(os.ReadFile(filepath.Join("testdata", "precision.json"))), &cases))
+	must.Do(t, json.Unmarshal(must.Get(os.ReadFile(filepath.Join("testdata", "precision.json")))(t), &cases))
 	ours, theirs := map[string]float64{}, map[string]float64{} // sums of errors
 	for i, c := range cases {
 		single, _ := c.gradients(t, uint64(i), tensor.Float32, layers.Float32)
@@ -75,8 +76,8 @@ func largest(x, y []float64) float64 {
 
 // gradients returns the gradient of every parameter, and the loss.
 func (c precisionCase) gradients(t *testing.T, seed uint64, dt tensor.Dtype, precision layers.Precision) (map[string][]float64, float64) {
-	p := must[*layers.Params](t)(layers.NewParams(dt, 1))
-	d := must[*layers.Decoder](t)(layers.NewDecoder(p, c.Model))
+	p := must.Get(layers.NewParams(dt, 1))(t)
+	d := must.Get(layers.NewDecoder(p, c.Model))(t)
 	params := slices.SortedFunc(slices.Values(p.All()), func(a, b *layers.Param) int { return strings.Compare(a.Name, b.Name) })
 	for i, q := range params {
 		s := q.Value.Shape()
@@ -91,7 +92,7 @@ func (c precisionCase) gradients(t *testing.T, seed uint64, dt tensor.Dtype, pre
 				values[j] = v / 2
 			}
 		}
-		noError(t, tensor.Copy(q.Value, as(dt, dense(values, s...))))
+		must.Do(t, tensor.Copy(q.Value, as(dt, dense(values, s...))))
 	}
 	inputs, targets := make([]int, 0, c.Batch*c.Length), make([]int, 0, c.Batch*c.Length)
 	for i, v := range drawn(100*seed+99, c.Batch*(c.Length+1)) {
@@ -104,11 +105,11 @@ func (c precisionCase) gradients(t *testing.T, seed uint64, dt tensor.Dtype, pre
 		}
 	}
 	g, b := G.NewGraph(), &layers.Build{Mode: layers.Training, Precision: precision}
-	logits := node(t)(d.Forward(b, input(g, "ids", dense(inputs, c.Batch, c.Length)), layers.Mask{}))
-	cost := node(t)(mean(layers.CrossEntropy(b, logits, input(g, "targets", dense(targets, c.Batch, c.Length)), layers.CrossEntropyOptions{})))
+	logits := must.Get(d.Forward(b, input(g, "ids", dense(inputs, c.Batch, c.Length)), layers.Mask{}))(t)
+	cost := must.Get(mean(layers.CrossEntropy(b, logits, input(g, "targets", dense(targets, c.Batch, c.Length)), layers.CrossEntropyOptions{})))(t)
 	var learnables G.Nodes
 	for _, q := range params {
-		learnables = append(learnables, must[*G.Node](t)(b.Bind(g, q)))
+		learnables = append(learnables, must.Get(b.Bind(g, q))(t))
 	}
 	values := read(t, append(gradients(t, cost, learnables...), cost)...)
 	grads := map[string][]float64{}

@@ -5,6 +5,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -18,15 +19,15 @@ func (f fixture) mask(inputs map[string]*G.Node) layers.Mask {
 func one(y *G.Node) map[string]*G.Node { return map[string]*G.Node{"out": y} }
 
 func linearSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
-	l := must[*layers.Linear](t)(layers.NewLinear(p, 5, 3, layers.LinearConfig{NoBias: !f.Config.Bias}))
+	l := must.Get(layers.NewLinear(p, 5, 3, layers.LinearConfig{NoBias: !f.Config.Bias}))(t)
 	f.fill(t, p)
-	return one(node(t)(l.Forward(b, inputs["x"])))
+	return one(must.Get(l.Forward(b, inputs["x"]))(t))
 }
 
 func embeddingSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
-	e := must[*layers.Embedding](t)(layers.NewEmbedding(p, 7, 4, layers.Init{}))
+	e := must.Get(layers.NewEmbedding(p, 7, 4, layers.Init{}))(t)
 	f.fill(t, p)
-	return one(node(t)(e.Forward(b, inputs["ids"])))
+	return one(must.Get(e.Forward(b, inputs["ids"]))(t))
 }
 
 func normSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
@@ -34,37 +35,37 @@ func normSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inp
 	if f.Config.Eps != 1e-5 { // leave PyTorch's default unset, to test that Heed's default is the same
 		c.Eps = f.Config.Eps
 	}
-	l := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p, 6, c))
+	l := must.Get(layers.NewLayerNorm(p, 6, c))(t)
 	f.fill(t, p)
-	return one(node(t)(l.Forward(b, inputs["x"])))
+	return one(must.Get(l.Forward(b, inputs["x"]))(t))
 }
 
 func activationSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
-	return one(node(t)(activations[f.Config.Activation].Forward(b, inputs["x"])))
+	return one(must.Get(activations[f.Config.Activation].Forward(b, inputs["x"]))(t))
 }
 
 func lossSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
-	return map[string]*G.Node{"loss": node(t)(mean(layers.CrossEntropy(b, inputs["logits"], inputs["targets"], layers.CrossEntropyOptions{
+	return map[string]*G.Node{"loss": must.Get(mean(layers.CrossEntropy(b, inputs["logits"], inputs["targets"], layers.CrossEntropyOptions{
 		Weights: inputs["weights"], ClassWeights: f.Config.Classes, LabelSmoothing: f.Config.Smoothing,
-	})))}
+	})))(t)}
 }
 
 func elementwiseLossSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	loss := elementwiseLosses(f.Config.Delta)[f.Config.Loss]
-	return map[string]*G.Node{"loss": node(t)(mean(loss(b, inputs["outputs"], inputs["targets"], inputs["weights"])))}
+	return map[string]*G.Node{"loss": must.Get(mean(loss(b, inputs["outputs"], inputs["targets"], inputs["weights"])))(t)}
 }
 
 func coreSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	out, weights, err := scaledDotProduct(b, inputs["q"], inputs["k"], inputs["v"], layers.AttentionOptions{Mask: f.mask(inputs), Scale: f.Config.Scale})
-	noError(t, err)
+	must.Do(t, err)
 	return map[string]*G.Node{"out": out, "weights": weights}
 }
 
 func (f fixture) multiHead(t *testing.T, p *layers.Params) *layers.MultiHeadAttention {
 	c := f.Config
-	a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, c.Dim, layers.AttentionConfig{
+	a := must.Get(layers.NewMultiHeadAttention(p, c.Dim, layers.AttentionConfig{
 		Heads: c.Heads, KeyInput: c.Key, ValueInput: c.Value, NoBias: !c.Bias,
-	}))
+	}))(t)
 	f.fill(t, p)
 	return a
 }
@@ -76,14 +77,14 @@ func multiHeadSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 		key, value = query, query
 	}
 	out, weights, err := forwardWeights(a, b, query, key, value, f.mask(inputs))
-	noError(t, err)
+	must.Do(t, err)
 	return map[string]*G.Node{"out": out, "weights": weights}
 }
 
 // maskedSubject is like multiHeadSubject, but compares only the output. It doesn't capture weights, so Build.Composed
 // chooses the form.
 func maskedSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
-	return one(node(t)(f.multiHead(t, p).Forward(b, inputs["query"], inputs["key"], inputs["value"], f.mask(inputs))))
+	return one(must.Get(f.multiHead(t, p).Forward(b, inputs["query"], inputs["key"], inputs["value"], f.mask(inputs)))(t))
 }
 
 func (f fixture) block() layers.BlockConfig {
@@ -99,15 +100,15 @@ func (f fixture) block() layers.BlockConfig {
 }
 
 func encoderSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
-	e := must[*layers.Block](t)(layers.NewEncoderBlock(p, 6, f.block()))
+	e := must.Get(layers.NewEncoderBlock(p, 6, f.block()))(t)
 	f.fill(t, p)
-	return one(node(t)(e.Forward(b, inputs["x"], f.mask(inputs))))
+	return one(must.Get(e.Forward(b, inputs["x"], f.mask(inputs)))(t))
 }
 
 func decoderSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
-	d := must[*layers.Block](t)(layers.NewCrossDecoderBlock(p, 6, f.block()))
+	d := must.Get(layers.NewCrossDecoderBlock(p, 6, f.block()))(t)
 	f.fill(t, p)
-	return one(node(t)(d.ForwardCross(b, inputs["x"], inputs["memory"], layers.Mask{}, f.mask(inputs))))
+	return one(must.Get(d.ForwardCross(b, inputs["x"], inputs["memory"], layers.Mask{}, f.mask(inputs)))(t))
 }
 
 func rmsNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
@@ -115,20 +116,20 @@ func rmsNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, 
 	if f.Config.Eps != 1e-6 { // leave the default unset, to test the default too
 		c.Eps = f.Config.Eps
 	}
-	l := must[*layers.RMSNorm](t)(layers.NewRMSNorm(p, f.Config.Dim, c))
+	l := must.Get(layers.NewRMSNorm(p, f.Config.Dim, c))(t)
 	f.fill(t, p)
 	if f.Config.Heads == 1 {
-		return one(node(t)(l.Forward(b, inputs["x"])))
+		return one(must.Get(l.Forward(b, inputs["x"]))(t))
 	}
-	return one(node(t)(l.ForwardHeads(b, inputs["x"], f.Config.Heads)))
+	return one(must.Get(l.Heads(b, inputs["x"], f.Config.Heads))(t))
 }
 
 func gatedSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
-	l := must[*layers.FeedForward](t)(layers.NewFeedForward(p, 4, layers.FeedForwardConfig{
+	l := must.Get(layers.NewFeedForward(p, 4, layers.FeedForwardConfig{
 		Hidden: 5, Activation: activations[f.Config.Activation], Gated: true, NoBias: !f.Config.Bias,
-	}))
+	}))(t)
 	f.fill(t, p)
-	return one(node(t)(l.Forward(b, inputs["x"])))
+	return one(must.Get(l.Forward(b, inputs["x"]))(t))
 }
 
 func rotarySubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
@@ -137,35 +138,35 @@ func rotarySubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, i
 	if c.Base != 10000 { // leave the default unset, to test the default too
 		r.Base = c.Base
 	}
-	return one(node(t)(r.Rotate(b, inputs["x"], c.Heads, inputs["positions"])))
+	return one(must.Get(r.Rotate(b, inputs["x"], c.Heads, inputs["positions"]))(t))
 }
 
 func alibiSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	q := inputs["q"]
-	slopes := must[[]float64](t)(layers.ALiBi{}.Slopes(f.Config.Heads))
+	slopes := must.Get(layers.ALiBi{}.Slopes(f.Config.Heads))(t)
 	out, weights, err := scaledDotProduct(b, q, inputs["k"], inputs["v"], layers.AttentionOptions{
 		Mask: layers.Mask{Causal: f.Config.Causal, Offset: f.Config.Offset, Slopes: slopes},
 	})
-	noError(t, err)
+	must.Do(t, err)
 	return map[string]*G.Node{"out": out, "weights": weights}
 }
 
 func gatedBlockSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
-	d := must[*layers.Block](t)(layers.NewDecoderBlock(p, 6, f.block()))
+	d := must.Get(layers.NewDecoderBlock(p, 6, f.block()))(t)
 	f.fill(t, p)
-	return one(node(t)(d.Forward(b, inputs["x"], layers.Mask{})))
+	return one(must.Get(d.Forward(b, inputs["x"], layers.Mask{}))(t))
 }
 
 func relativeSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	x := inputs["x"]
 	dim := x.Shape()[x.Dims()-1]
 	config := layers.AttentionConfig{Heads: f.Config.Heads, NoBias: true, Scale: 1}
-	a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, dim, config))
+	a := must.Get(layers.NewMultiHeadAttention(p, dim, config))(t)
 	relative := layers.RelativeBias{Buckets: f.Config.Buckets, MaxDistance: f.Config.MaxDistance}
 	if relative.Buckets == 32 { // leave the default unset, to test the default too
 		relative = layers.RelativeBias{}
 	}
-	a.Positions = must[layers.Positions](t)(relative.New(p.Scope("positions"), dim, config))
+	a.Positions = must.Get(relative.New(p.Scope("positions"), dim, config))(t)
 	f.fill(t, p)
-	return one(node(t)(a.Forward(b, x, x, x, layers.Mask{Causal: f.Config.Causal})))
+	return one(must.Get(a.Forward(b, x, x, x, layers.Mask{Causal: f.Config.Causal}))(t))
 }

@@ -12,6 +12,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -142,7 +143,7 @@ func (family family) compare(t *testing.T, composed bool) {
 
 func load(t *testing.T, family string) []fixture {
 	t.Helper()
-	data := must[[]byte](t)(os.ReadFile(filepath.Join("testdata", family+".json")))
+	data := must.Get(os.ReadFile(filepath.Join("testdata", family+".json")))(t)
 	var fixtures []fixture
 	if err := json.Unmarshal(data, &fixtures); err != nil {
 		t.Fatalf("%s: %v", family, err)
@@ -160,7 +161,7 @@ func compare(t *testing.T, f fixture, s subject, dt tensor.Dtype, tol float64) {
 	for name, a := range f.Inputs {
 		inputs[name] = input(g, "input "+name, a.as(dt))
 	}
-	p := must[*layers.Params](t)(layers.NewParams(dt, 1))
+	p := must.Get(layers.NewParams(dt, 1))(t)
 	b := &layers.Build{Mode: layers.Training}
 	outs := s(t, f, p, b, inputs)
 
@@ -177,12 +178,12 @@ func compare(t *testing.T, f fixture, s subject, dt tensor.Dtype, tol float64) {
 		if cost == nil {
 			cost = c
 		} else {
-			cost = node(t)(G.Add(cost, c))
+			cost = must.Get(G.Add(cost, c))(t)
 		}
 	}
 	wrt := map[string]*G.Node{}
 	for _, q := range p.All() {
-		wrt[q.Name] = must[*G.Node](t)(b.Bind(g, q))
+		wrt[q.Name] = must.Get(b.Bind(g, q))(t)
 	}
 	for name, n := range inputs {
 		if _, ok := f.Grads[name]; ok { // the weights of a loss have no gradient
@@ -245,6 +246,6 @@ func (f fixture) fill(t *testing.T, p *layers.Params) {
 		if !q.Value.Shape().Eq(tensor.Shape(a.Shape)) {
 			t.Fatalf("parameter %q has shape %v, but the fixture has shape %v", q.Name, q.Value.Shape(), a.Shape)
 		}
-		noError(t, tensor.Copy(q.Value, a.as(p.Dtype())))
+		must.Do(t, tensor.Copy(q.Value, a.as(p.Dtype())))
 	}
 }

@@ -10,12 +10,13 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
 // newFloats returns an empty set of float32 parameters.
 func newFloats(t testing.TB) *layers.Params {
-	return must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+	return must.Get(layers.NewParams(tensor.Float32, 1))(t)
 }
 
 // roundInt8 replaces the rows of a matrix by what the documentation of Quantize says.
@@ -53,7 +54,7 @@ func TestQuantize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			results := func(change func(p *layers.Params)) (logits, loss []float64) {
 				p := newFloats(t)
-				d := must[*layers.Decoder](t)(layers.NewDecoder(p, m.config))
+				d := must.Get(layers.NewDecoder(p, m.config))(t)
 				for i, q := range p.All() {
 					copy(q.Value.Float32s(), as(tensor.Float32, random(uint64(i), q.Value.Shape()...)).Float32s())
 				}
@@ -63,10 +64,10 @@ func TestQuantize(t *testing.T) {
 					t.Errorf("the summary became\n%s", after)
 				}
 				g, b := G.NewGraph(), &layers.Build{}
-				states := node(t)(d.States(b, input(g, "ids", dense(slices.Clone(ids), 2, 4)), layers.Mask{}))
+				states := must.Get(d.States(b, input(g, "ids", dense(slices.Clone(ids), 2, 4)), layers.Mask{}))(t)
 				cost, _, err := d.CrossEntropy(b, states, input(g, "targets", dense(slices.Clone(targets), 2, 4)), layers.CrossEntropyOptions{})
-				noError(t, err)
-				out := node(t)(d.Forward(b, g.ByName("ids")[0], layers.Mask{}))
+				must.Do(t, err)
+				out := must.Get(d.Forward(b, g.ByName("ids")[0], layers.Mask{}))(t)
 				got := read(t, out, cost.Mean)
 				return got[0], got[1]
 			}
@@ -78,8 +79,8 @@ func TestQuantize(t *testing.T) {
 				}
 			})
 			logits, loss := results(func(p *layers.Params) {
-				noError(t, p.Quantize())
-				noError(t, p.Quantize()) // changes nothing
+				must.Do(t, p.Quantize())
+				must.Do(t, p.Quantize()) // changes nothing
 			})
 			for i, x := range slices.Concat(logits, loss) {
 				if want := slices.Concat(wantLogits, wantLoss)[i]; !(math.Abs(x-want) <= 2e-3) {
@@ -98,17 +99,17 @@ func TestQuantize(t *testing.T) {
 func TestQuantizedAdapter(t *testing.T) {
 	results := func(change func(p *layers.Params, l *layers.Linear)) []float64 {
 		p := newFloats(t)
-		l := must[*layers.Linear](t)(layers.NewLinear(p.Scope("a"), 5, 3, layers.LinearConfig{}))
+		l := must.Get(layers.NewLinear(p.Scope("a"), 5, 3, layers.LinearConfig{}))(t)
 		copy(l.Bias.Value.Float32s(), []float32{1, 2, 3})
-		a := must[*layers.Adapter](t)(layers.NewAdapter(p, layers.LowRank{Rank: 2}, 1))
+		a := must.Get(layers.NewAdapter(p, layers.LowRank{Rank: 2}, 1))(t)
 		for i, q := range a.Params.All() {
 			copy(q.Value.Float32s(), as(tensor.Float32, random(uint64(i), q.Value.Shape()...)).Float32s())
 		}
 		change(p, l)
-		return read(t, node(t)(l.Forward(&layers.Build{Adapter: a}, input(G.NewGraph(), "x", as(tensor.Float32, random(9, 4, 5))))))[0]
+		return read(t, must.Get(l.Forward(&layers.Build{Adapter: a}, input(G.NewGraph(), "x", as(tensor.Float32, random(9, 4, 5)))))(t))[0]
 	}
 	want := results(func(_ *layers.Params, l *layers.Linear) { roundInt8(l.Weight) })
-	for i, x := range results(func(p *layers.Params, _ *layers.Linear) { noError(t, p.Quantize()) }) {
+	for i, x := range results(func(p *layers.Params, _ *layers.Linear) { must.Do(t, p.Quantize()) }) {
 		if math.Abs(x-want[i]) > 1e-3 {
 			t.Errorf("output %d is %v, want %v", i, x, want[i])
 		}
@@ -129,17 +130,17 @@ func TestQuantizeErrors(t *testing.T) {
 	wantError(err, `"weight"`, "only float32 weights can become int8, got float64")
 
 	p := newFloats(t)
-	l := must[*layers.Linear](t)(layers.NewLinear(p.Scope("a"), 5, 3, layers.LinearConfig{}))
-	other := must[*layers.Linear](t)(layers.NewLinear(p.Scope("b"), 5, 3, layers.LinearConfig{}))
-	a := must[*layers.Adapter](t)(layers.NewAdapter(p, layers.LowRank{Rank: 2}, 1))
+	l := must.Get(layers.NewLinear(p.Scope("a"), 5, 3, layers.LinearConfig{}))(t)
+	other := must.Get(layers.NewLinear(p.Scope("b"), 5, 3, layers.LinearConfig{}))(t)
+	a := must.Get(layers.NewAdapter(p, layers.LowRank{Rank: 2}, 1))(t)
 	snapshot := p.Snapshot()
 	other.Weight.Value.Float32s()[7] = float32(math.NaN())
 	wantError(p.Quantize(), `"b.weight"`, "got NaN in row 1 and column 2")
 	if len(l.Weight.Value.Float32s()) != 15 {
 		t.Error("Quantize changed a parameter before its error")
 	}
-	noError(t, p.Restore(snapshot))
-	noError(t, p.Quantize())
+	must.Do(t, p.Restore(snapshot))
+	must.Do(t, p.Quantize())
 	if n := len(l.Weight.Value.Float32s()); n > 1 {
 		t.Errorf("the weights still have %d float32 values", n)
 	}
@@ -149,7 +150,7 @@ func TestQuantizeErrors(t *testing.T) {
 	_, err = (&layers.Build{}).Bind(G.NewGraph(), l.Weight)
 	wantError(err, `"a.weight"`, "only a Linear and an Embedding")
 	x := in()
-	sum := node(t)(G.Sum(node(t)(l.Forward(&layers.Build{}, x))))
+	sum := must.Get(G.Sum(must.Get(l.Forward(&layers.Build{}, x))(t)))(t)
 	_, err = G.Grad(sum, x)
 	wantError(err, "no gradients through int8 weights")
 	const only = "has only int8 values since Quantize"
@@ -164,7 +165,7 @@ func TestQuantizeErrors(t *testing.T) {
 func TestBlankInt8(t *testing.T) {
 	config := quantizedModels["tied"].config
 	p := newFloats(t)
-	d := must[*layers.Decoder](t)(layers.NewDecoder(p, config))
+	d := must.Get(layers.NewDecoder(p, config))(t)
 	path := filepath.Join(t.TempDir(), "weights")
 	table := []layers.Tensor{{Names: []string{"joined"}, Params: []string{"blocks.0.attention.query.weight", "blocks.0.attention.key.weight", "blocks.0.attention.value.weight"}}}
 	for _, q := range p.All() {
@@ -172,19 +173,19 @@ func TestBlankInt8(t *testing.T) {
 			table = append(table, layers.Tensor{Names: []string{q.Name}, Params: []string{q.Name}})
 		}
 	}
-	noError(t, p.SaveTensors(path, table, nil))
-	noError(t, p.Quantize())
+	must.Do(t, p.SaveTensors(path, table, nil))
+	must.Do(t, p.Quantize())
 
 	loaded := newFloats(t)
-	other := must[*layers.Decoder](t)(layers.NewDecoder(loaded.BlankInt8(), config))
-	must[layers.LoadReport](t)(loaded.Load(path, layers.LoadOptions{Tensors: table}))
+	other := must.Get(layers.NewDecoder(loaded.BlankInt8(), config))(t)
+	must.Get(loaded.Load(path, layers.LoadOptions{Tensors: table}))(t)
 	for _, q := range loaded.All() {
 		if kept := len(q.Value.Float32s()) > 1; q.Value.Dims() == 2 && kept {
 			t.Errorf("%s still has float32 values", q.Name)
 		}
 	}
 	logits := func(d *layers.Decoder) []float64 {
-		return read(t, node(t)(d.Forward(&layers.Build{}, input(G.NewGraph(), "ids", dense([]int{1, 8, 0, 3}, 1, 4)), layers.Mask{})))[0]
+		return read(t, must.Get(d.Forward(&layers.Build{}, input(G.NewGraph(), "ids", dense([]int{1, 8, 0, 3}, 1, 4)), layers.Mask{}))(t))[0]
 	}
 	if got, want := logits(other), logits(d); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -19,7 +20,7 @@ func relativeConfig(r layers.RelativeBias) layers.ModelConfig {
 // TestRelativeBiasIsShared checks that the blocks of a stack share one table.
 func TestRelativeBiasIsShared(t *testing.T) {
 	p := newParams(t)
-	must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: relativeConfig(layers.RelativeBias{})}))
+	must.Get(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: relativeConfig(layers.RelativeBias{})}))(t)
 	for _, name := range []string{"encoder.positions.weight", "decoder.positions.weight"} {
 		w := p.Get(name)
 		if w == nil || !w.Value.Shape().Eq(tensor.Shape{32, 2}) {
@@ -27,8 +28,8 @@ func TestRelativeBiasIsShared(t *testing.T) {
 		}
 	}
 	b := &layers.Build{}
-	d := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), relativeConfig(layers.RelativeBias{})))
-	node(t)(d.Forward(b, input(G.NewGraph(), "ids", dense([]int{1, 2, 3}, 3)), layers.Mask{}))
+	d := must.Get(layers.NewDecoder(newParams(t), relativeConfig(layers.RelativeBias{})))(t)
+	must.Get(d.Forward(b, input(G.NewGraph(), "ids", dense([]int{1, 2, 3}, 3)), layers.Mask{}))(t)
 	tables := 0
 	for _, n := range b.Learnables() {
 		if n.Name() == "positions.weight" {
@@ -45,7 +46,7 @@ func TestRelativeBiasIsShared(t *testing.T) {
 func TestRelativeBiasReadsOn(t *testing.T) {
 	a := newBench(t)
 	attention := a.multiHead(4, layers.AttentionConfig{Heads: 2})
-	attention.Positions = must[layers.Positions](t)(layers.RelativeBias{Buckets: 4, MaxDistance: 5, Init: layers.Normal(1)}.New(a.p.Scope("positions"), 4, layers.AttentionConfig{Heads: 2}))
+	attention.Positions = must.Get(layers.RelativeBias{Buckets: 4, MaxDistance: 5, Init: layers.Normal(1)}.New(a.p.Scope("positions"), 4, layers.AttentionConfig{Heads: 2}))(t)
 	const length, far = 300, 290
 	last := func(swap bool) []float64 {
 		x := random(3, length, 4)
@@ -55,7 +56,7 @@ func TestRelativeBiasReadsOn(t *testing.T) {
 			}
 		}
 		n := input(G.NewGraph(), "x", x)
-		out := read(t, node(t)(attention.Forward(&layers.Build{}, n, n, n, layers.Mask{Causal: true})))[0]
+		out := read(t, must.Get(attention.Forward(&layers.Build{}, n, n, n, layers.Mask{Causal: true}))(t))[0]
 		return out[len(out)-4:]
 	}
 	near(t, "the last output", last(true), last(false), 1e-12)
@@ -76,12 +77,12 @@ func TestRelativeBiasErrors(t *testing.T) {
 	wantError(t, made(layers.RelativeBias{Init: layers.Normal(math.NaN())}, 4, 2), "p.weight", "NaN")
 	wantError(t, made(layers.RelativeBias{Buckets: half, MaxDistance: math.MaxInt}, 4, 2), "p.weight", fmt.Sprintf("(%d, 2)", half), "memory")
 
-	r := must[layers.Positions](t)(layers.RelativeBias{}.New(newParams(t).Scope("p"), 4, layers.AttentionConfig{}))
+	r := must.Get(layers.RelativeBias{}.New(newParams(t).Scope("p"), 4, layers.AttentionConfig{}))(t)
 	vector := input(G.NewGraph(), "x", random(1, 4))
 	_, err := r.Score(&layers.Build{}, vector, vector, nil, layers.Mask{})
 	wantError(t, err, "relative bias p", "queries", "keys")
 
-	e := must[*layers.Encoder](t)(layers.NewEncoder(newParams(t), relativeConfig(layers.RelativeBias{})))
+	e := must.Get(layers.NewEncoder(newParams(t), relativeConfig(layers.RelativeBias{})))(t)
 	g := G.NewGraph()
 	ids := input(g, "ids", dense([]int{1, 2}, 1, 2))
 	b := &layers.Build{}
@@ -102,13 +103,13 @@ func TestRelativeBiasErrors(t *testing.T) {
 // and without a Cache.
 func TestRelativeBiasBesideACache(t *testing.T) {
 	p := newParams(t)
-	encoder := must[*layers.Encoder](t)(layers.NewEncoder(p, relativeConfig(layers.RelativeBias{Init: layers.Normal(3)})))
+	encoder := must.Get(layers.NewEncoder(p, relativeConfig(layers.RelativeBias{Init: layers.Normal(3)})))(t)
 	encode := func(cache *layers.Cache) []float64 {
 		g := G.NewGraph()
 		b := &layers.Build{Cache: cache, Positions: input(g, "positions", dense([]int{3, 2, 1, 0}, 1, 4))}
-		return read(t, node(t)(encoder.Forward(b, input(g, "ids", dense([]int{1, 2, 3, 4}, 1, 4)), layers.Mask{})))[0]
+		return read(t, must.Get(encoder.Forward(b, input(g, "ids", dense([]int{1, 2, 3, 4}, 1, 4)), layers.Mask{}))(t))[0]
 	}
-	cache := must[*layers.Cache](t)(layers.NewCache(1, 8))
+	cache := must.Get(layers.NewCache(1, 8))(t)
 	sameBits(t, "states beside a Cache", encode(cache), encode(nil))
 
 	attention := encoder.Blocks[0].Attention
@@ -121,7 +122,7 @@ func TestRelativeBiasBesideACache(t *testing.T) {
 
 // TestRelativeBiasOfTooLong checks that a bias too large for memory is an error when the graph is built.
 func TestRelativeBiasOfTooLong(t *testing.T) {
-	positions := must[layers.Positions](t)(layers.RelativeBias{}.New(newParams(t), 4, layers.AttentionConfig{}))
+	positions := must.Get(layers.RelativeBias{}.New(newParams(t), 4, layers.AttentionConfig{}))(t)
 	x := G.NewMatrix(G.NewGraph(), tensor.Float64, G.WithShape(1<<30, 4), G.WithName("x"))
 	_, err := positions.Score(&layers.Build{}, x, x, nil, layers.Mask{})
 	wantError(t, err, "relative bias", "1073741824", "memory")

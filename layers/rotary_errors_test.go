@@ -22,11 +22,7 @@ func TestRotaryErrors(t *testing.T) {
 	}
 	elsewhere := input(G.NewGraph(), "at", dense([]int{1, 2}, 2))
 	const rotary = "rotary positions"
-	for _, tc := range []struct {
-		name string
-		err  error
-		want []string
-	}{
+	wantErrors(t, []errorCase{
 		{"rotary of ints", err(layers.Rotary{}.Rotate(c.b, c.ints("i", make([]int, 4), 2, 2), 1, nil)), []string{rotary, "float32 or float64", "int"}},
 		{"rotary rank", rotated(layers.Rotary{}, 1, 4), []string{rotary, "(T, H·K)", "(4)"}},
 		{"rotary rank of 5", rotated(layers.Rotary{}, 1, 1, 1, 1, 1, 4), []string{rotary, "(B, H, T, K)", "(1, 1, 1, 1, 4)"}},
@@ -47,7 +43,5 @@ func TestRotaryErrors(t *testing.T) {
 		{"rotary positions of a scalar", rotate(G.NewScalar(c.g, tensor.Int, G.WithName("scalar"))), []string{rotary, "(2) or (2, 3)", "()"}},
 		{"rotary positions of another graph", rotate(elsewhere), []string{rotary, "graph"}},
 		{"rotary of nothing", err(layers.Rotary{}.Rotate(c.b, G.NewTensor(c.g, tensor.Float64, 2, G.WithShape(0, 4), G.WithName("e")), 1, nil)), []string{"rotary", "at least 1", "(0, 4)"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
-	}
+	})
 }

@@ -1,7 +1,6 @@
 package layers_test
 
 import (
-	"encoding/json"
 	"math"
 	"testing"
 
@@ -70,22 +69,6 @@ func TestRotaryScalingEnds(t *testing.T) {
 		near(t, tc.scaling.Kind+": the ends", []float64{cos[0], sin[0], cos[31], sin[31]}, []float64{
 			math.Cos(position * tc.first), math.Sin(position * tc.first), math.Cos(position * tc.last), math.Sin(position * tc.last),
 		}, 1e-12)
-	}
-}
-
-func TestRotaryScalingGoesToJSON(t *testing.T) {
-	for _, want := range append(rotaryScalings, layers.RotaryScaling{
-		Kind: "yarn", Factor: 32, OriginalLen: 4096, Low: 2, High: 24, Magnitude: 1.125, Unrounded: true,
-	}) {
-		data := must[[]byte](t)(json.Marshal(want))
-		var got layers.RotaryScaling
-		if err := json.Unmarshal(data, &got); err != nil || got != want {
-			t.Errorf("%s is read as %+v (error: %v), want %+v", data, got, err, want)
-		}
-	}
-	data := must[[]byte](t)(json.Marshal(layers.RotaryScaling{Kind: "linear", Factor: 4}))
-	if want := `{"kind":"linear","factor":4}`; string(data) != want {
-		t.Errorf("got %s, want %s", data, want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 )
@@ -38,7 +39,7 @@ func TestRunErrors(t *testing.T) {
 	far := math.MaxInt / 2
 	model := func(ids ...int) func(c *bench) *G.Node {
 		return func(c *bench) *G.Node {
-			e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 4}, Dim: 4, Layers: 1}))
+			e := must.Get(layers.NewEncoder(c.p, layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 4}, Dim: 4, Layers: 1}))(c)
 			return c.node(e.Forward(c.b, c.ints("ids", ids, 1, len(ids)), layers.Mask{}))
 		}
 	}
@@ -50,7 +51,7 @@ func TestRunErrors(t *testing.T) {
 	// bound applies a linear layer to a node of shape (2, 4). A value set by opt may have another shape.
 	bound := func(opt ...G.NodeConsOpt) func(c *bench) *G.Node {
 		return func(c *bench) *G.Node {
-			l := must[*layers.Linear](c)(layers.NewLinear(c.p, 4, 4, layers.LinearConfig{}))
+			l := must.Get(layers.NewLinear(c.p, 4, 4, layers.LinearConfig{}))(c)
 			x := G.NewTensor(c.g, tensor.Float64, 2, append([]G.NodeConsOpt{G.WithName("x"), G.WithShape(2, 4)}, opt...)...)
 			return c.node(l.Forward(c.b, x))
 		}
@@ -65,7 +66,7 @@ func TestRunErrors(t *testing.T) {
 		{"length over S", lengths(3, 4), []string{"attention", "length 4", "element 1", "0 and the 3 keys"}},
 		{"length below 0", lengths(-1, 2), []string{"attention", "length -1", "element 0", "0 and the 3 keys"}},
 		{"length of a block in a model", func(c *bench) *G.Node {
-			block := must[*layers.Block](c)(layers.NewEncoderBlock(c.p.Scope("blocks").Scope("3"), 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
+			block := must.Get(layers.NewEncoderBlock(c.p.Scope("blocks").Scope("3"), 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))(c)
 			return c.node(block.Forward(c.b, c.in("x", 2, 3, 4), layers.Mask{KeyLengths: c.lengths(3, 4)}))
 		}, []string{"attention blocks.3.attention: key length 4 of batch element 1"}},
 		{"length over past and new keys", core(keys, 6, 7), []string{"length 7", "element 1", "6 keys"}},
@@ -122,8 +123,8 @@ func TestRunAfterAnError(t *testing.T) {
 			t.Errorf("Let accepted invalid value %d", i)
 		}
 	}
-	noError(t, G.Let(ids, dense([]int{1, 2, 6}, 3)))
-	noError(t, vm.RunAll())
+	must.Do(t, G.Let(ids, dense([]int{1, 2, 6}, 3)))
+	must.Do(t, vm.RunAll())
 	if s := fmt.Sprint(out.Shape()); s != "(3, 7)" {
 		t.Errorf("the output has shape %s, want (3, 7)", s)
 	}

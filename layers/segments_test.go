@@ -7,6 +7,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -14,11 +15,11 @@ import (
 // result.
 func TestSegments(t *testing.T) {
 	config := layers.ModelConfig{Vocab: 3, Segments: 2, Dim: 4, Layers: 1, Positions: layers.Rotary{}, Outputs: 2}
-	p := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))
-	model := must[*layers.Encoder](t)(layers.NewEncoder(p, config))
+	p := must.Get(layers.NewParams(tensor.Float64, 1))(t)
+	model := must.Get(layers.NewEncoder(p, config))(t)
 	config.Vocab, config.Segments = 6, 0 // id 3s + i is token i in segment s
-	q := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))
-	other := must[*layers.Encoder](t)(layers.NewEncoder(q, config))
+	q := must.Get(layers.NewParams(tensor.Float64, 1))(t)
+	other := must.Get(layers.NewEncoder(q, config))(t)
 	for _, param := range q.All() {
 		if param.Name != "embedding.weight" {
 			copy(param.Value.Float64s(), p.Get(param.Name).Value.Float64s())
@@ -30,7 +31,7 @@ func TestSegments(t *testing.T) {
 		}
 	}
 	output := func(e *layers.Encoder, ids, segments []int) []float64 {
-		f := must[*layers.Function](t)(layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
+		f := must.Get(layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
 			inputs = G.Nodes{G.NewMatrix(g, tensor.Int, G.WithShape(1, 4), G.WithName("ids"))}
 			if segments != nil {
 				b.Segments = G.NewMatrix(g, tensor.Int, G.WithShape(1, 4), G.WithName("segments"))
@@ -38,12 +39,12 @@ func TestSegments(t *testing.T) {
 			}
 			x, err := e.Forward(b, inputs[0], layers.Mask{})
 			return inputs, G.Nodes{x}, err
-		}))
+		}))(t)
 		values := []*tensor.Dense{dense(ids, 1, 4)}
 		if segments != nil {
 			values = append(values, dense(segments, 1, 4))
 		}
-		return must[[]*tensor.Dense](t)(f.Call(values...))[0].Float64s()
+		return must.Get(f.Call(values...))(t)[0].Float64s()
 	}
 	got, want := output(model, []int{0, 2, 1, 2}, []int{0, 0, 1, 1}), output(other, []int{0, 2, 4, 5}, nil)
 	if !slices.Equal(got, want) {
@@ -73,14 +74,14 @@ func TestSegmentsErrors(t *testing.T) {
 	} {
 		g, b, c := G.NewGraph(), &layers.Build{}, config
 		build(g, b, &c)
-		e := must[*layers.Encoder](t)(layers.NewEncoder(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), c))
+		e := must.Get(layers.NewEncoder(must.Get(layers.NewParams(tensor.Float64, 1))(t), c))(t)
 		_, err := e.Forward(b, G.NewMatrix(g, tensor.Int, G.WithShape(1, 4)), layers.Mask{})
 		wantError(t, err, name)
 	}
 	config.Segments = -1
-	_, err := layers.NewEncoder(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), config)
+	_, err := layers.NewEncoder(must.Get(layers.NewParams(tensor.Float64, 1))(t), config)
 	wantError(t, err, "Segments can't be negative, got -1")
 	config.Segments = 2
-	_, err = layers.NewEncoderDecoder(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), layers.EncoderDecoderConfig{Model: config})
+	_, err = layers.NewEncoderDecoder(must.Get(layers.NewParams(tensor.Float64, 1))(t), layers.EncoderDecoderConfig{Model: config})
 	wantError(t, err, "Segments must be 0")
 }

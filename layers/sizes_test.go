@@ -15,6 +15,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -28,7 +29,7 @@ const (
 // TestParamsTooLarge asks for parameters too large for any machine.
 func TestParamsTooLarge(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
-		p := must[*layers.Params](t)(layers.NewParams(dt, 1))
+		p := must.Get(layers.NewParams(dt, 1))(t)
 		for _, shape := range [][]int{{half}, {math.MaxInt}, {large, large}, {root, root}, {root / 2, root / 2, 4}, {large}, {3, math.MaxInt, 5}} {
 			_, err := p.New("w", layers.Zeros(), shape...)
 			wantError(t, err, `parameter "w"`, fmt.Sprint(tensor.Shape(shape)), "memory")
@@ -208,11 +209,11 @@ func TestConstructors(t *testing.T) {
 
 // exportedNew returns the names of the package's functions whose names begin with New.
 func exportedNew(t *testing.T) (names []string) {
-	for _, path := range must[[]string](t)(filepath.Glob("*.go")) {
+	for _, path := range must.Get(filepath.Glob("*.go"))(t) {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		for _, d := range must[*ast.File](t)(parser.ParseFile(token.NewFileSet(), path, nil, 0)).Decls {
+		for _, d := range must.Get(parser.ParseFile(token.NewFileSet(), path, nil, 0))(t).Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "New") {
 				names = append(names, f.Name.Name)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/layers"
 )
@@ -99,13 +100,13 @@ func TestTensors(t *testing.T) {
 				x := tc.tensor
 				x.Names = []string{"file"}
 				model := func(blank bool) *layers.Params {
-					p := must[*layers.Params](t)(layers.NewParams(dtype, 1))
+					p := must.Get(layers.NewParams(dtype, 1))(t)
 					scope := p
 					if blank {
 						scope = p.Blank()
 					}
 					for i, shape := range tc.shapes {
-						must[*layers.Param](t)(scope.New(string(rune('a'+i)), layers.Ones(), shape...))
+						must.Get(scope.New(string(rune('a'+i)), layers.Ones(), shape...))(t)
 					}
 					return p
 				}
@@ -123,9 +124,9 @@ func TestTensors(t *testing.T) {
 					}
 				}
 				path := filepath.Join(t.TempDir(), "x.safetensors")
-				noError(t, p.SaveTensors(path, []layers.Tensor{x}, nil))
+				must.Do(t, p.SaveTensors(path, []layers.Tensor{x}, nil))
 				tensors, _, err := safetensors.ReadFile(path)
-				noError(t, err)
+				must.Do(t, err)
 				got := tensor.New(tensor.WithShape(tensors[0].Shape...), tensor.WithBacking(tensors[0].Data))
 				if len(tensors) != 1 || !got.Shape().Eq(tensor.Shape(tc.want)) {
 					t.Fatalf("got %d tensors, the first of shape %v, want one of %v", len(tensors), got.Shape(), tc.want)
@@ -133,7 +134,7 @@ func TestTensors(t *testing.T) {
 				near(t, "file", floats(t, got), inFile(x, p, t, tc.want), 0)
 				for _, blank := range []bool{false, true} {
 					q := model(blank)
-					must[layers.LoadReport](t)(q.Load(path, layers.LoadOptions{Tensors: []layers.Tensor{x}}))
+					must.Get(q.Load(path, layers.LoadOptions{Tensors: []layers.Tensor{x}}))(t)
 					if !sameWeights(weightBits(q), weightBits(p)) {
 						t.Errorf("blank %v: the loaded values differ from the saved ones", blank)
 					}
@@ -168,7 +169,7 @@ func TestTensorErrors(t *testing.T) {
 		p := newParams(t)
 		tc.tensor.Names = []string{"file"}
 		for i, shape := range tc.shapes {
-			q := must[*layers.Param](t)(p.New(string(rune('a'+i)), layers.Normal(1e3), shape...))
+			q := must.Get(p.New(string(rune('a'+i)), layers.Normal(1e3), shape...))(t)
 			tc.tensor.Params = append(tc.tensor.Params, q.Name)
 		}
 		table := []layers.Tensor{tc.tensor}
@@ -180,7 +181,7 @@ func TestTensorErrors(t *testing.T) {
 		}
 	}
 	p := newParams(t)
-	must[*layers.Param](t)(p.New("a", layers.Init{}, 2))
+	must.Get(p.New("a", layers.Init{}, 2))(t)
 	wantError(t, p.SaveTensors(filepath.Join(t.TempDir(), "x"), []layers.Tensor{}, nil), `no Tensor holds the parameter "a"`)
 }
 
@@ -226,13 +227,13 @@ func TestLoadFS(t *testing.T) {
 				fsys["2"] = &fstest.MapFile{Data: tc.second}
 			}
 			for _, blank := range []bool{false, true} {
-				p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+				p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
 				scope := p
 				if blank {
 					scope = p.Blank()
 				}
-				must[*layers.Param](t)(scope.New("a", layers.Ones(), 2))
-				must[*layers.Param](t)(scope.New("b", layers.Ones(), 2))
+				must.Get(scope.New("a", layers.Ones(), 2))(t)
+				must.Get(scope.New("b", layers.Ones(), 2))(t)
 				before := weightBits(p)
 				options := layers.LoadOptions{Ignore: tc.name == "half precision and other types"}
 				l, err := p.LoadFS(fsys, strings.Fields(tc.names), options)
@@ -243,7 +244,7 @@ func TestLoadFS(t *testing.T) {
 					}
 					continue
 				}
-				noError(t, err)
+				must.Do(t, err)
 				near(t, "a", floats(t, p.Get("a").Value), []float64{1, 2}, 0)
 				near(t, "b", floats(t, p.Get("b").Value), []float64{3, 4}, 0)
 				if options.Ignore && len(l.Unused) != 2 {
@@ -279,7 +280,7 @@ func TestLoadWhileTheFileChanges(t *testing.T) {
 	} {
 		for n := 1; n <= 2; n++ {
 			p := newParams(t)
-			must[*layers.Param](t)(p.New("a", layers.Ones(), 2))
+			must.Get(p.New("a", layers.Ones(), 2))(t)
 			opened := n
 			_, err := p.LoadFS(shrinking{good, fstest.MapFS{"f": {Data: other}}, &opened}, []string{"f"}, layers.LoadOptions{})
 			wantError(t, err, "the file was changed while it was read")

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -18,7 +19,7 @@ func TestVariants(t *testing.T) {
 	}
 	run := func(c layers.ModelConfig) []float64 {
 		b := newBench(t)
-		e := must[*layers.Encoder](t)(layers.NewEncoder(b.p, c))
+		e := must.Get(layers.NewEncoder(b.p, c))(t)
 		return read(t, b.node(e.Forward(b.b, b.ints("ids", []int{1, 2, 3, 4, 5, 6}, 2, 3), layers.Mask{})))[0]
 	}
 	for name, tc := range map[string]struct{ variants, same layers.ModelConfig }{
@@ -44,9 +45,9 @@ func TestVariants(t *testing.T) {
 // the block's output.
 func TestVariantWithoutNorm(t *testing.T) {
 	p := newParams(t)
-	must[*layers.Encoder](t)(layers.NewEncoder(p, layers.ModelConfig{
+	must.Get(layers.NewEncoder(p, layers.ModelConfig{
 		Dim: 4, Layers: 2, Positions: layers.NoPositions{}, Variants: []layers.BlockVariant{{Blocks: []int{0}, NoNorm1: true}},
-	}))
+	}))(t)
 	for name, want := range map[string]bool{"blocks.0.norm1.weight": false, "blocks.0.norm2.weight": true, "blocks.1.norm1.weight": true} {
 		if got := p.Get(name) != nil; got != want {
 			t.Errorf("there is a parameter %s: %t, want %t", name, got, want)

@@ -7,6 +7,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -21,7 +22,7 @@ func views(t *testing.T, shape ...int) map[string]*tensor.Dense {
 			big[axis] += 1 + after
 			slices := make([]tensor.Slice, len(shape))
 			slices[axis] = G.S(1, 1+shape[axis])
-			v := must[tensor.View](t)(random(uint64(3+axis), big...).Slice(slices...)).(*tensor.Dense)
+			v := must.Get(random(uint64(3+axis), big...).Slice(slices...))(t).(*tensor.Dense)
 			if v.Shape().Eq(tensor.Shape(shape)) && v.Dims() == len(shape) { // Slice drops an axis of 1
 				out[fmt.Sprintf("slice of axis %d, %d after it", axis, after)] = v
 			}
@@ -37,7 +38,7 @@ func views(t *testing.T, shape ...int) map[string]*tensor.Dense {
 		}
 		axes[last], axes[last-1] = last-1, last
 		v := random(9, swapped...)
-		noError(t, v.T(axes...))
+		must.Do(t, v.T(axes...))
 		out["transposed"] = v
 	}
 	return out
@@ -53,7 +54,7 @@ func straight(t *testing.T, v *tensor.Dense) *tensor.Dense {
 		for axis, r := len(shape)-1, i; axis >= 0; axis-- {
 			index[axis], r = r%shape[axis], r/shape[axis]
 		}
-		values[i] = must[any](t)(v.At(index...)).(float64)
+		values[i] = must.Get(v.At(index...))(t).(float64)
 	}
 	return dense(values, shape...)
 }
@@ -70,7 +71,7 @@ func TestInputsMayBeViews(t *testing.T) {
 					"WithValue": func(g *G.ExprGraph) *G.Node { return input(g, "x", v) },
 					"Let": func(g *G.ExprGraph) *G.Node {
 						x := G.NewTensor(g, tensor.Float64, v.Dims(), G.WithShape(v.Shape()...), G.WithName("x"))
-						noError(t, G.Let(x, v))
+						must.Do(t, G.Let(x, v))
 						return x
 					},
 				}
@@ -94,7 +95,7 @@ func viewed(t *testing.T, bind func(g *G.ExprGraph) *G.Node) [][]float64 {
 	c := &bench{T: t, g: g, p: newParams(t), b: &layers.Build{}}
 	dim := s[len(s)-1]
 	a := c.multiHead(dim, layers.AttentionConfig{})
-	n := must[*layers.LayerNorm](t)(layers.NewLayerNorm(c.p, dim, layers.NormConfig{}))
+	n := must.Get(layers.NewLayerNorm(c.p, dim, layers.NormConfig{}))(t)
 	y := c.node(a.Forward(c.b, x, x, x, layers.Mask{Causal: true}))
 	z := c.node(n.Forward(c.b, x))
 	act := c.node(layers.GELU.Forward(c.b, x))
@@ -112,14 +113,14 @@ func viewed(t *testing.T, bind func(g *G.ExprGraph) *G.Node) [][]float64 {
 // with contiguous tensors.
 func TestMasksIdsAndTargetsMayBeViews(t *testing.T) {
 	big := dense([]int{9, 1, 2, 9, 0, 3, 9, 2, 2}, 3, 3) // its last two columns are ids
-	columns := must[tensor.View](t)(big.Slice(nil, G.S(1, 3))).(*tensor.Dense)
+	columns := must.Get(big.Slice(nil, G.S(1, 3)))(t).(*tensor.Dense)
 	allow := dense([]bool{true, false, true, true}, 2, 2)
-	noError(t, allow.T())
-	lengths := must[tensor.View](t)(dense([]int{0, 2, 9, 1, 9, 2}, 3, 2).Slice(nil, G.S(1))).(*tensor.Dense) // 2, 1, 2
+	must.Do(t, allow.T())
+	lengths := must.Get(dense([]int{0, 2, 9, 1, 9, 2}, 3, 2).Slice(nil, G.S(1)))(t).(*tensor.Dense) // 2, 1, 2
 
 	run := func(ids, allow, lengths *tensor.Dense) [][]float64 {
 		c := newBench(t)
-		e := must[*layers.Encoder](t)(layers.NewEncoder(c.p, layers.ModelConfig{Vocab: 4, Positions: layers.Learned{MaxLen: 2}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1, Outputs: 4}))
+		e := must.Get(layers.NewEncoder(c.p, layers.ModelConfig{Vocab: 4, Positions: layers.Learned{MaxLen: 2}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1, Outputs: 4}))(t)
 		idsNode := input(c.g, "ids", ids)
 		y := c.node(e.Forward(c.b, idsNode, layers.Mask{Allow: input(c.g, "allow", allow), KeyLengths: input(c.g, "lengths", lengths)}))
 		loss := c.node(mean(layers.CrossEntropy(&layers.Build{}, y, idsNode, layers.CrossEntropyOptions{})))

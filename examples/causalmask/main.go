@@ -12,8 +12,11 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
+
+	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
@@ -22,6 +25,17 @@ import (
 )
 
 func main() { example.Main(run) }
+
+//go:embed printed.txt
+var printedText string
+
+// The notebook's printed numbers, rounded to 8 decimals: its inputs Q, K and V, and its results by stage.
+var printed = notebook.Sections(printedText)
+
+// printedInputs returns the notebook's queries, keys and values.
+func printedInputs() (q, k, v *tensor.Dense) {
+	return notebook.Printed(printed["Q"], 4, 8), notebook.Printed(printed["K"], 4, 8), notebook.Printed(printed["V"], 4, 8)
+}
 
 func run(w io.Writer, args []string) error {
 	flags, seed := example.New("causalmask")

@@ -36,7 +36,7 @@ func run(w io.Writer, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	s, _, err := attend(*seed, *queries, *keys, *dim)
+	s, err := attend(*seed, *queries, *keys, *dim)
 	if err != nil {
 		return err
 	}
@@ -48,11 +48,11 @@ func run(w io.Writer, args []string) error {
 		picture.Layer("Attention weights", picture.Count("query ", *queries), picture.Count("", *keys), s.Values("Attention Weights")))
 }
 
-// attend computes attention from T queries to S keys, all of width D. It also returns the layer, for its weights.
-func attend(seed uint64, T, S, D int) (*notebook.Stages, *layers.MultiHeadAttention, error) {
+// attend computes attention from T queries to S keys, all of width D.
+func attend(seed uint64, T, S, D int) (*notebook.Stages, error) {
 	p, err := layers.NewParams(tensor.Float64, seed)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	// The weights are xavier_uniform. With the notebook's variance of 1, each query would attend to nearly one key.
 	a, err := layers.NewMultiHeadAttention(p, D, layers.AttentionConfig{
@@ -60,7 +60,7 @@ func attend(seed uint64, T, S, D int) (*notebook.Stages, *layers.MultiHeadAttent
 		Heads:    1, NoBias: true, NoOutput: true,
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 
 	g := G.NewGraph()
@@ -70,12 +70,10 @@ func attend(seed uint64, T, S, D int) (*notebook.Stages, *layers.MultiHeadAttent
 	b := &layers.Build{CaptureWeights: true}
 	out, err := a.Forward(b, first, second, second, layers.Mask{}) // (T, D)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var s notebook.Stages
-	s.Add("sequence 1", first)
-	s.Add("sequence 2", second)
 	s.Add("Attention Weights", b.AttentionWeights()[0].Weights) // (1, 1, T, S)
 	s.Add("Weighted Sum", out)
-	return &s, a, s.Run()
+	return &s, s.Run()
 }

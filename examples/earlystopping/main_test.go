@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/examples/internal/golden"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // The printed products are rounded to 8 decimals, so they are off by at most 5e-9. These bounds limit the effect on the
@@ -18,22 +19,11 @@ const (
 )
 
 func TestNotebook(t *testing.T) {
-	s, err := attendPrinted()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		stage, printed string
-		moved          float64
-	}{
-		{"var(Q·Kᵀ)", "4.696035782038038", movedVariance},
-		{"var(Q·Kᵀ/√d_k)", "0.5870044727547546", movedVariance},
-		{"Q·Kᵀ/√d_k", printedScaled, movedScaled},
-		{"mask", printedMask, 0},
-		{"Q·Kᵀ/√d_k + M", printedMasked, movedScaled},
-		{"Attention", printedAttention, movedWeights},
+	s := must.Get(attendPrinted())(t)
+	for stage, moved := range map[string]float64{
+		"var(Q·Kᵀ)": movedVariance, "var(Q·Kᵀ/√d_k)": movedVariance, "Q·Kᵀ/√d_k": movedScaled, "mask": 0, "Q·Kᵀ/√d_k + M": movedScaled, "Attention": movedWeights,
 	} {
-		golden.Check(t, c.stage, s.Values(c.stage), c.printed, c.moved)
+		golden.Check(t, stage, s.Values(stage), printed[stage], moved)
 	}
 	// The notebook doesn't print the new values, but the first word sees only itself.
 	golden.Check(t, "New V, row 0", s.Values("New V")[:8],
@@ -42,10 +32,8 @@ func TestNotebook(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, nil); err != nil {
-		t.Fatal(err)
-	}
-	golden.Contains(t, b.String(), "The notebook's var(Q) 0.990742029467248 and var(K) 0.9085049295453562 can't be computed, because", "var(Q): ", "var(K): ", "V\n"+printedV, "Q·Kᵀ\n"+printedProduct, "mask\n"+printedMask, "Attention\n"+printedAttention, `
+	must.Do(t, run(&b, nil))
+	golden.Contains(t, b.String(), "The notebook's var(Q) 0.990742029467248 and var(K) 0.9085049295453562 can't be computed, because", "var(Q): ", "var(K): ", "V\n"+printed["V"], "Q·Kᵀ\n"+printed["Q·Kᵀ"], "mask\n"+printed["mask"], "Attention\n"+printed["Attention"], `
 d_k: 8
 
 Epoch 0: Train=0.457, Val=0.300
@@ -54,8 +42,8 @@ Epoch 2: Train=0.628, Val=0.346
 Early stopping at epoch 2
 The best was epoch 0, with Val=0.300
 `)
-	golden.Holds(t, b.String(), "Q·Kᵀ/√d_k", printedScaled, movedScaled)
-	golden.Holds(t, b.String(), "Q·Kᵀ/√d_k + M", printedMasked, movedScaled)
+	golden.Holds(t, b.String(), "Q·Kᵀ/√d_k", printed["Q·Kᵀ/√d_k"], movedScaled)
+	golden.Holds(t, b.String(), "Q·Kᵀ/√d_k + M", printed["Q·Kᵀ/√d_k + M"], movedScaled)
 }
 
 func TestStopEarly(t *testing.T) {
@@ -82,9 +70,7 @@ func TestStopEarly(t *testing.T) {
 
 func TestOwn(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, []string{"--words", "2", "--dk", "1", "--dv", "3", "--epochs", "5", "--patience", "9"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(&b, []string{"--words", "2", "--dk", "1", "--dv", "3", "--epochs", "5", "--patience", "9"}))
 	table := func(heading string) []float64 { return golden.Table(t, b.String(), heading) }
 	q, k, v := table("Q"), table("K"), table("V")
 	first := 1 / (1 + math.Exp(q[1]*(k[1]-k[0]))) // the second word's weight for the first
@@ -99,26 +85,3 @@ func TestOwn(t *testing.T) {
 	golden.Calls(t, run, []string{"--patience", "3"}, "-words", "-dk", "-dv", "-epochs", "-patience")
 	golden.Picture(t, run)
 }
-
-// Printed by the notebook.
-const (
-	printedScaled = `[[ 0.18030033  0.27815229  0.58163381  1.0990439 ]
- [ 1.40740762  0.26867762  0.77463158 -0.56502722]
- [-0.30380383  0.11832706  0.32336056 -0.15133676]
- [ 0.22502736  1.4743893   0.38282681  2.62960696]]`
-
-	printedMask = `[[1. 0. 0. 0.]
- [1. 1. 0. 0.]
- [1. 1. 1. 0.]
- [1. 1. 1. 1.]]`
-
-	printedMasked = `[[ 0.18030033        -inf        -inf        -inf]
- [ 1.40740762  0.26867762        -inf        -inf]
- [-0.30380383  0.11832706  0.32336056        -inf]
- [ 0.22502736  1.4743893   0.38282681  2.62960696]]`
-
-	printedAttention = `[[1.         0.         0.         0.        ]
- [0.75744639 0.24255361 0.         0.        ]
- [0.22740183 0.34683511 0.42576306 0.        ]
- [0.05976278 0.20845956 0.06997812 0.66179954]]`
-)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/golden"
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestRun(t *testing.T) {
@@ -17,9 +18,7 @@ func TestRun(t *testing.T) {
 		t.Skip("trains to the end")
 	}
 	var b strings.Builder
-	if err := run(&b, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(&b, nil))
 	for _, want := range []string{"Step   0: loss ", "Step 299: loss 0.0", "6 of 6 right.", "position 2? f"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the output lacks %q in\n%s", want, &b)
@@ -34,14 +33,8 @@ func TestLearns(t *testing.T) {
 	if testing.Short() {
 		steps = 150
 	}
-	m, err := newModel(1, 6, 16)
-	if err != nil {
-		t.Fatal(err)
-	}
-	losses, err := m.fit(io.Discard, 1, steps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(newModel(1, 6, 16))(t)
+	losses := must.Get(m.fit(io.Discard, 1, steps))(t)
 	if first := losses[0]; math.Abs(first-math.Log(8)) > 0.5 {
 		t.Errorf("the first loss is %v, want about %v", first, math.Log(8))
 	}
@@ -50,9 +43,7 @@ func TestLearns(t *testing.T) {
 	}
 	stored := []int{0, 7, 1, 6, 2, 5} // new letters
 	predicted, weights, err := m.lookUp(stored)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !slices.Equal(predicted, stored) {
 		t.Errorf("predicted %v, want the stored letters %v", predicted, stored)
 	}
@@ -65,9 +56,7 @@ func TestLearns(t *testing.T) {
 
 func TestOwn(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, []string{"--stored", "dad", "--dim", "4", "--steps", "31"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(&b, []string{"--stored", "dad", "--dim", "4", "--steps", "31"}))
 	golden.Contains(t, b.String(), "Step   0: loss ", "Step  30: loss ", " of 3 right.", "0: d", "1: a", "2: d", "position 2? ")
 	golden.Calls(t, run, []string{"--stored", "a", "--steps", "2"}, "-dim", "-steps")
 	golden.Picture(t, run)

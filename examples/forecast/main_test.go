@@ -12,6 +12,7 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/golden"
 	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // TestRun checks that the forecasts are better than all rules of thumb, and that the program draws its picture. With
@@ -23,9 +24,7 @@ func TestRun(t *testing.T) {
 		args, best = append(args, "--epochs", "5"), "seasonal naive"
 	}
 	var b strings.Builder
-	if err := run(&b, args); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(&b, args))
 	golden.Contains(t, b.String(), "Live page: http://127.0.0.1:", "Epoch 0: Train=", "of 97 forecasts\n", picture+"\n")
 	page, err := os.ReadFile(strings.TrimSuffix(picture, ".png") + ".html")
 	if err != nil || !strings.Contains(string(page), "parameters learned carbon dioxide in the air, two years ahead.") {
@@ -47,10 +46,7 @@ func TestRun(t *testing.T) {
 			break
 		}
 	}
-	f, err := os.Open(picture)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(picture))(t)
 	defer f.Close()
 	if img, err := png.Decode(f); err != nil || img.Bounds().Dx() < 500 || img.Bounds().Dy() < 250 {
 		t.Errorf("the picture isn't a PNG file or has less than 500×250 pixels (error: %v)", err)
@@ -115,10 +111,7 @@ func TestWindows(t *testing.T) {
 // TestRecord checks that the record has every month from March 1958 to December 2001, and that the parts for training
 // and validation end in the right months.
 func TestRecord(t *testing.T) {
-	series, err := read(record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	series := must.Get(read(record))(t)
 	lines := strings.Split(record, "\n")[1:]
 	for i, x := range series {
 		if month := fmt.Sprintf("%d-%02d,", 1958+(i+2)/12, 1+(i+2)%12); !strings.HasPrefix(lines[i], month) || x < 310 || x > 380 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/golden"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // TestRun checks that the program learns to reverse words in a third of its usual number of epochs, and writes its
@@ -25,9 +26,7 @@ func TestRun(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	var out strings.Builder
-	if err := run(&out, args); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(&out, args))
 	golden.Contains(t, out.String(), "Epoch 0: Train=", "attention -> ", "Attention weights of each letter: "+filepath.Join("runs", "heatmap.png")+"\n")
 	if !testing.Short() {
 		golden.Contains(t, out.String(), "attention -> noitnetta\n")
@@ -44,9 +43,7 @@ func TestOwn(t *testing.T) {
 	args := []string{"--word", "abc", "--out", path, "--epochs", "1", "--heads", "1", "--blocks", "1"}
 	golden.Calls(t, run, args, "-epochs", "-blocks", "-heads")
 	width, height := size(t, path)
-	if err := run(io.Discard, append(args[:len(args)-3], "4", "--blocks", "2")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(io.Discard, append(args[:len(args)-3], "4", "--blocks", "2")))
 	if w, h := size(t, path); w <= width || h <= height {
 		t.Errorf("two blocks with four heads make a picture of %d x %d pixels, want it larger than %d x %d, for one block with one head", w, h, width, height)
 	}

@@ -15,6 +15,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 
@@ -27,6 +28,14 @@ import (
 )
 
 func main() { example.Main(run) }
+
+//go:embed printed.txt
+var printedText string
+
+// The notebook's numbers: the scaled attention scores, of which it prints five of ten rows in full, the start of the
+// sixth row, where its output is cut off, and numbers that don't follow from those that it prints. Each of these but
+// the second token's sum, "second", is cut off at its end.
+var printed = notebook.Sections(printedText)
 
 // sizes are T, D and H. As in the notebook, each head is as wide as an embedding: attention_dim = embed_dim.
 type sizes struct{ tokens, dim, heads int }

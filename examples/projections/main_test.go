@@ -11,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/golden"
 	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -20,11 +21,8 @@ var defaults = sizes{tokens: 10, dim: 16, heads: 3}
 const movedWeights = 2.5e-11
 
 func TestNotebook(t *testing.T) {
-	s, err := notebook.AttendScores(notebook.Printed(printed["scores"], 5, 10), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden.Check(t, "attention weights", s.Values("Attention"), printedWeights, movedWeights)
+	s := must.Get(notebook.AttendScores(notebook.Printed(printed["scores"], 5, 10), 1))(t)
+	golden.Check(t, "attention weights", s.Values("Attention"), printed["weights"], movedWeights)
 }
 
 // TestBrokenRow checks the sixth row, where the notebook prints eight scores and all weights. The softmax over eight
@@ -33,14 +31,8 @@ func TestBrokenRow(t *testing.T) {
 	const keys = 8
 	whole := printed["broken row"][:strings.LastIndex(printed["broken row"], "\n")] // without the number that is cut off
 	scores := notebook.Printed(whole, 1, keys)
-	weights, err := notebook.Numbers("0.09944609 0.09944609 0.10067809 0.09904394 0.1016224  0.10001574 0.09890862 0.09937421")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := notebook.AttendScores(scores, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	weights := must.Get(notebook.Numbers("0.09944609 0.09944609 0.10067809 0.09904394 0.1016224  0.10001574 0.09890862 0.09937421"))(t)
+	s := must.Get(notebook.AttendScores(scores, 1))(t)
 	share := 0.0
 	for _, w := range weights {
 		share += w
@@ -58,9 +50,7 @@ func TestBrokenRow(t *testing.T) {
 func TestOtherNumbers(t *testing.T) {
 	rows := func(table string, width int) [][]float64 {
 		numbers, err := notebook.Numbers(table[:strings.LastIndex(table, " ")]) // the last number is cut off
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return slices.Collect(slices.Chunk(numbers, width))
 	}
 	for i, row := range rows(printed["last weights"], 10) {
@@ -81,10 +71,7 @@ func TestOtherNumbers(t *testing.T) {
 
 // TestSameToken checks that tokens 0 and 1, which are the same, have the same rows in all tables.
 func TestSameToken(t *testing.T) {
-	s, err := oneHead(1, defaults)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(oneHead(1, defaults))(t)
 	for _, stage := range []string{"embeddings", "Q", "K", "V", "Attention Weights", "Weighted Sum"} {
 		v := s.Values(stage)
 		n := len(v) / defaults.tokens
@@ -102,15 +89,10 @@ func TestSameToken(t *testing.T) {
 // TestHeads checks that each of the three heads gives the same results as a layer with a single head and the same
 // weights.
 func TestHeads(t *testing.T) {
-	s, err := severalHeads(1, defaults)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(severalHeads(1, defaults))(t)
 	var split [3]*tensor.Dense // queries, keys, values: (H, T, D)
 	for i, name := range []string{"Q", "K", "V"} {
-		if split[i], err = splitHeads(s.Get(name), 3); err != nil {
-			t.Fatal(err)
-		}
+		split[i] = must.Get(splitHeads(s.Get(name), 3))(t)
 	}
 	const tokens, dim = 10, 16
 	const perHead, perWeight = tokens * dim, dim * dim
@@ -124,23 +106,15 @@ func TestHeads(t *testing.T) {
 			qkv[i] = G.Must(G.Mul(x, G.Must(G.Transpose(notebook.Input(g, name, notebook.Matrix(dim, dim, w...))))))
 			want.Add(name, qkv[i])
 		}
-		attention, err := layers.ScaledDotProductStages(&layers.Build{}, qkv[0], qkv[1], qkv[2], layers.AttentionOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		attention := must.Get(layers.ScaledDotProductStages(&layers.Build{}, qkv[0], qkv[1], qkv[2], layers.AttentionOptions{}))(t)
 		want.Add("weights", attention.Weights)
 		want.Add("sum", attention.Output)
-		if err := want.Run(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, want.Run())
 		for i, name := range []string{"w_q", "w_k", "w_v"} {
 			near(t, name, split[i].Data().([]float64)[h*perHead:][:perHead], want.Values(name))
 		}
 		near(t, "weights", s.Values("Attention Weights")[h*tokens*tokens:][:tokens*tokens], want.Values("weights"))
-		sums, err := splitHeads(s.Get("Weighted Sum"), 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sums := must.Get(splitHeads(s.Get("Weighted Sum"), 3))(t)
 		near(t, "weighted sum", sums.Data().([]float64)[h*perHead:][:perHead], want.Values("sum"))
 	}
 }
@@ -154,11 +128,9 @@ func near(t *testing.T, what string, got, want []float64) {
 
 func TestRun(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(&b, nil))
 	golden.Contains(t, b.String(),
-		"Attention Scores\n"+strings.TrimSuffix(printed["scores"], "]"), printed["broken row"], "Attention Weights\n"+printedWeights,
+		"Attention Scores\n"+strings.TrimSuffix(printed["scores"], "]"), printed["broken row"], "Attention Weights\n"+printed["weights"],
 		"Its other numbers don't follow from those that it prints.",
 		"embed_size: 16\n",
 		"w_q Shape : (16, 16)\n", "w_k Shape : (16, 16)\n", "w_v Shape : (16, 16)\n",
@@ -171,21 +143,7 @@ func TestRun(t *testing.T) {
 // TestOwn checks that the weight of a single token is 1.
 func TestOwn(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, []string{"--tokens", "1", "--dim", "2", "--heads", "2"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(&b, []string{"--tokens", "1", "--dim", "2", "--heads", "2"}))
 	golden.Contains(t, b.String(), "V Shape : (1, 2)\n", "Attention Weights\n[[1.]]\n", "Queries Shape : (2, 1, 2)\n")
 	golden.Calls(t, run, []string{"--dim", "3"}, "-tokens", "-dim", "-heads")
 }
-
-// Printed by the notebook, the first five rows.
-const printedWeights = `[[0.10018203 0.10018203 0.10171522 0.10087036 0.10181357 0.09829996
-  0.09794514 0.09995615 0.09959892 0.09943663]
- [0.10018203 0.10018203 0.10171522 0.10087036 0.10181357 0.09829996
-  0.09794514 0.09995615 0.09959892 0.09943663]
- [0.09914789 0.09914789 0.10216358 0.09801994 0.10261368 0.09983613
-  0.09853723 0.09933786 0.10073726 0.10045854]
- [0.10235127 0.10235127 0.09926737 0.09938413 0.09944074 0.09928966
-  0.10014188 0.09905381 0.09984784 0.09887203]
- [0.09866501 0.09866501 0.10186643 0.09838492 0.10211892 0.09962127
-  0.09867124 0.09899651 0.10174363 0.10126705]]`

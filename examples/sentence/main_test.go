@@ -12,15 +12,13 @@ import (
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/golden"
 	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // TestScores compares the weights with rows that were computed separately, with plain sums. The notebook prints only
 // the scores.
 func TestScores(t *testing.T) {
-	s, err := notebook.AttendScores(notebook.Printed(printedScores, 6, 6), 1./8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(notebook.AttendScores(notebook.Printed(printedScores, 6, 6), 1./8))(t)
 	w := s.Values("Attention")
 	const n = 6
 	golden.Check(t, "The", w[:n], "0.18411608 0.16452564 0.15650163 0.15847018 0.18182895 0.15455753", 0)
@@ -37,10 +35,7 @@ func TestScores(t *testing.T) {
 }
 
 func TestAttend(t *testing.T) {
-	s, err := attend(1, strings.Fields("The cat sat on the mat"), 512, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(attend(1, strings.Fields("The cat sat on the mat"), 512, 64))(t)
 	const n, dim, dK = 6, 512, 64
 	for row := range n {
 		sum := 0.0
@@ -55,10 +50,7 @@ func TestAttend(t *testing.T) {
 	if x := s.Values("X"); slices.Equal(x[:dim], x[4*dim:5*dim]) {
 		t.Error("The and the have the same embedding")
 	}
-	s, err = attend(1, strings.Fields("a rose is a rose too"), 512, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s = must.Get(attend(1, strings.Fields("a rose is a rose too"), 512, 64))(t)
 	if out := s.Values("output"); !slices.Equal(out[:dK], out[3*dK:4*dK]) {
 		t.Error("without positions, two uses of a word must have the same output")
 	}
@@ -66,9 +58,7 @@ func TestAttend(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(&b, nil))
 	golden.Contains(t, b.String(), `Input sentence: "The cat sat on the mat"
 Tokens: ["The", "cat", "sat", "on", "the", "mat"]
 Token positions: [0, 1, 2, 3, 4, 5]
@@ -112,10 +102,7 @@ cat_output`, `0.05 * V_"The"  `, `0.15 * V_"cat"  `, `0.65 * V_"sat"  `, `0.03 *
 // TestDecompose checks that the last line of decompose is the word's attention output.
 func TestDecompose(t *testing.T) {
 	tokens := strings.Fields("the end of the line")
-	s, err := attend(3, tokens, 8, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(attend(3, tokens, 8, 4))(t)
 	var b strings.Builder
 	decompose(&b, tokens, 2, s.Values("weights")[10:15], s.Get("V"))
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
@@ -131,9 +118,7 @@ func TestDecompose(t *testing.T) {
 
 func TestOwn(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, []string{"--sentence", " a rose  is a rose ", "--word", "is", "--dim", "8", "--dk", "3"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(&b, []string{"--sentence", " a rose  is a rose ", "--word", "is", "--dim", "8", "--dk", "3"}))
 	golden.Contains(t, b.String(), `Tokens: ["a", "rose", "is", "a", "rose"]`, "V has shape (5, 3)\n", "\nis_output (the first 3 of 3 numbers) as a sum:")
 	if strings.Contains(b.String(), "notebook") {
 		t.Errorf("with a user's own sentence, the program still shows the notebook's scores:\n%s", &b)

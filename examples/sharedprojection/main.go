@@ -22,6 +22,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"math"
@@ -36,6 +37,18 @@ import (
 )
 
 func main() { example.Main(run) }
+
+//go:embed printed.txt
+var printedText string
+
+// The notebook's printed numbers, rounded to 8 decimals. The earlier scores, weights and context are from a run with
+// other inputs.
+var printed = notebook.Sections(printedText)
+
+// printedInputs returns the notebook's tokens and weights.
+func printedInputs() inputs {
+	return inputs{notebook.Printed(printed["X"], 3, 4), notebook.Printed(printed["W_qk"], 4, 6), notebook.Printed(printed["W_v"], 4, 5)}
+}
 
 func run(w io.Writer, args []string) error {
 	flags, seed := example.New("sharedprojection")

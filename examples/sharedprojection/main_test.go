@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/golden"
 	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // The printed inputs are rounded to 8 decimals, so they are off by at most 5e-9. These bounds limit the effect on the
@@ -19,31 +20,21 @@ const (
 
 func TestNotebook(t *testing.T) {
 	right, _, err := attend(printedInputs())
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden.Check(t, "queries", right.Values("Q"), printedQ, movedProjection)
-	golden.Check(t, "keys", right.Values("K"), printedQ, movedProjection) // the notebook prints the same numbers
-	golden.Check(t, "values", right.Values("V"), printedV, movedProjection)
+	must.Do(t, err)
+	golden.Check(t, "queries", right.Values("Q"), printed["Q"], movedProjection)
+	golden.Check(t, "keys", right.Values("K"), printed["Q"], movedProjection) // the notebook prints the same numbers
+	golden.Check(t, "values", right.Values("V"), printed["V"], movedProjection)
 
-	earlier, err := notebook.AttendScores(notebook.Printed(printed["earlier scores"], 3, 3), 1/math.Sqrt(6))
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden.Check(t, "attention weights", earlier.Values("Attention"), printedWeights, movedWeights)
+	earlier := must.Get(notebook.AttendScores(notebook.Printed(printed["earlier scores"], 3, 3), 1/math.Sqrt(6)))(t)
+	golden.Check(t, "attention weights", earlier.Values("Attention"), printed["earlier weights"], movedWeights)
 }
 
 // TestNotebookDisagrees checks that the notebook's numbers contradict each other, because its cells were run out of
 // order.
 func TestNotebookDisagrees(t *testing.T) {
 	right, _, err := attend(printedInputs())
-	if err != nil {
-		t.Fatal(err)
-	}
-	scores, err := notebook.Numbers(printed["earlier scores"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	scores := must.Get(notebook.Numbers(printed["earlier scores"]))(t)
 	for i, got := range right.Values("Q·Kᵀ") {
 		if math.Abs(got-scores[i]) < 0.5 {
 			t.Errorf("score %d from the printed Q and K is %v, want a number far from %v, the score of the earlier run", i, got, scores[i])
@@ -51,10 +42,7 @@ func TestNotebookDisagrees(t *testing.T) {
 	}
 	// A context vector is a mean of the values, so each of its numbers is between the minimum and maximum of the
 	// column. In columns 0, 2 and 3, no printed context vector is within these limits.
-	context, err := notebook.Numbers(printed["earlier context"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	context := must.Get(notebook.Numbers(printed["earlier context"]))(t)
 	v, got := right.Values("V"), right.Values("context")
 	const n, dV = 3, 5
 	for column := range dV {
@@ -73,9 +61,7 @@ func TestNotebookDisagrees(t *testing.T) {
 // TestRight compares the results with numbers that were computed separately, with plain sums in double precision.
 func TestRight(t *testing.T) {
 	right, learned, err := attend(printedInputs())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	golden.Check(t, "scores", right.Values("Q·Kᵀ"), rightScores, 0)
 	golden.Check(t, "attention weights", right.Values("weights"), rightWeights, 0)
 	golden.Check(t, "context vectors", right.Values("context"), rightContext, 0)
@@ -95,9 +81,7 @@ func TestRight(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(&b, nil))
 	golden.Contains(t, b.String(),
 		"Input tokens\n"+printed["X"]+"\nShape of input tokens:  (3, 4)\n",
 		"Weights for query and key projections vectors\n"+printed["W_qk"]+"\nShape of weights for query and key  projection vectors:  (4, 6)\n",
@@ -108,10 +92,10 @@ func TestRun(t *testing.T) {
 		"Similarity scores\n", "Shape of similarity scores:  (3, 3)\n",
 		"Attention weights\n", "Shape of attention weights:  (3, 3)\n",
 		"Context vectors\n", "Shape of context vectors:  (3, 5)\n",
-		"Similarity scores\n"+printed["earlier scores"], "Attention weights\n"+printedWeights, "which don't follow from its printed numbers\n"+printed["earlier context"])
-	golden.Holds(t, b.String(), "Query vectors", printedQ, movedProjection)
-	golden.Holds(t, b.String(), "Key vectors", printedQ, movedProjection)
-	golden.Holds(t, b.String(), "Value vectors", printedV, movedProjection)
+		"Similarity scores\n"+printed["earlier scores"], "Attention weights\n"+printed["earlier weights"], "which don't follow from its printed numbers\n"+printed["earlier context"])
+	golden.Holds(t, b.String(), "Query vectors", printed["Q"], movedProjection)
+	golden.Holds(t, b.String(), "Key vectors", printed["Q"], movedProjection)
+	golden.Holds(t, b.String(), "Value vectors", printed["V"], movedProjection)
 	golden.Holds(t, b.String(), "Similarity scores", rightScores, 0)
 	golden.Holds(t, b.String(), "Attention weights", rightWeights, 0)
 	golden.Holds(t, b.String(), "Context vectors", rightContext, 0)
@@ -120,9 +104,7 @@ func TestRun(t *testing.T) {
 // TestOwn checks that with one random token, the context vector is the token's value.
 func TestOwn(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, []string{"--tokens", "1", "--dim", "2", "--dk", "1", "--dv", "1"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(&b, []string{"--tokens", "1", "--dim", "2", "--dk", "1", "--dv", "1"}))
 	x, w := golden.Table(t, b.String(), "Input tokens"), golden.Table(t, b.String(), "Weights for value  projection vector")
 	if got, want := golden.Table(t, b.String(), "Context vectors")[0], x[0]*w[0]+x[1]*w[1]; math.Abs(got-want) > 1e-7 {
 		t.Errorf("the context vector is %v, want %v", got, want)
@@ -131,21 +113,6 @@ func TestOwn(t *testing.T) {
 	golden.Calls(t, run, []string{"--tokens", "2"}, "-tokens", "-dim", "-dk", "-dv")
 	golden.Picture(t, run)
 }
-
-// Printed by the notebook.
-const (
-	printedQ = `[[1.41294625 1.23920219 0.57029209 0.99151971 0.57339029 0.90751846]
- [1.63282901 1.56916273 1.36922034 1.17829769 0.68379961 1.06588145]
- [1.00517413 1.06195371 1.05585209 0.60009606 0.57234251 0.89114652]]`
-
-	printedV = `[[0.64190468 0.93014723 0.45922777 0.56026456 1.04996474]
- [0.8242946  1.24639735 0.28266546 0.57373595 1.7907339 ]
- [0.52837434 1.06156653 0.22947264 0.27564264 1.25204546]]`
-
-	printedWeights = `[[0.50805787 0.22669918 0.26524295]
- [0.40828812 0.30192217 0.28978971]
- [0.43497103 0.26386552 0.30116346]]`
-)
 
 const (
 	rightScores = `[[5.99274977 7.56016158 5.07029108]

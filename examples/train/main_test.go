@@ -6,15 +6,14 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/golden"
 	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // TestRun checks that the program stops by itself and answers correctly, although some training answers are wrong. Each
 // digit of an answer must attend to the digit that it copies.
 func TestRun(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(&b, nil))
 	golden.Contains(t, b.String(), "Epoch 0: Train=2.", "Epoch 5: Train=0.", "\nEarly stopping at epoch ", " -> ", "What each digit of the first answer attends to:\n")
 	log, answers, _ := strings.Cut(b.String(), "Early stopping")
 	if epochs := strings.Count(log, "Epoch "); epochs >= 200 {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // idx returns the content of an IDX file.
@@ -76,15 +78,9 @@ func write(t *testing.T, folder, name string, file []byte) {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	if _, err := z.Write(file); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, name), b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(z.Write(file))(t)
+	must.Do(t, z.Close())
+	must.Do(t, os.WriteFile(filepath.Join(folder, name), b.Bytes(), 0o666))
 }
 
 func TestLoadErrors(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // numbered returns n images. Image i has label i. Neighbouring pixels differ.
@@ -49,10 +51,7 @@ func TestVaried(t *testing.T) {
 	s := numbered(n)
 	d := s.varied(1)
 	labels := func(examples []int) (patches [][]float32, labels []int) {
-		b, err := d.Batch(examples)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(d.Batch(examples))(t)
 		return slices.Collect(slices.Chunk(b[0].Data().([]float32), 49*64)), b[1].Data().([]int)
 	}
 	var epochs [2][]int // the labels, which identify the images

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/examples/internal/golden"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // shapes writes a folder of noisy images. Each image has a horizontal bar, a vertical bar or a square at a random
@@ -56,9 +57,7 @@ func right(t *testing.T, output string, total int) float64 {
 // TestShapes checks that the model learns to classify new shapes at any position.
 func TestShapes(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, []string{"--data", shapes(t, 1536, 300), "--epochs", "5", "--blocks", "1", "--heads", "2"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(&b, []string{"--data", shapes(t, 1536, 300), "--epochs", "5", "--blocks", "1", "--heads", "2"}))
 	if share := right(t, b.String(), 300); share < 0.9 {
 		t.Errorf("the model classifies %v of the shapes correctly, want at least 0.9:\n%s", share, &b)
 	}
@@ -73,9 +72,7 @@ func TestFashion(t *testing.T) {
 		t.Skipf("this test needs Debian's package dataset-fashion-mnist: %v", err)
 	}
 	var b strings.Builder
-	if err := run(&b, []string{"--epochs", "1", "--blocks", "1", "--heads", "2"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(&b, []string{"--epochs", "1", "--blocks", "1", "--heads", "2"}))
 	if share := right(t, b.String(), 10_000); share < 0.75 {
 		t.Errorf("the model classifies %v of the clothes correctly, want at least 0.75:\n%s", share, &b)
 	}

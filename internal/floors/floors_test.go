@@ -33,7 +33,7 @@ var floors = [][]string{
 	{"layers", "layers/gradcheck"},
 	{"internal/ops", "train/optim"},
 	{"internal/kernel", "internal/kernel/internal/amxrun", "internal/linear", "internal/rows", "data/toy"},
-	{"data", "internal/atomicfile", "internal/choices", "internal/extremes", "internal/folderlock", "internal/heatmap", "internal/must", "internal/safetensors", "internal/table", "internal/testseed", "train/score"},
+	{"data", "internal/atomicfile", "internal/choices", "internal/extremes", "internal/folderlock", "internal/heatmap", "internal/safetensors", "internal/table", "internal/testseed", "train/score"},
 	{"data/tokenizer", "internal/memory", "internal/textfile"},
 	{"data/tokenizer/internal/chat", "data/tokenizer/internal/learn", "data/tokenizer/internal/published"},
 	{"data/tokenizer/internal/folder"},
@@ -41,7 +41,7 @@ var floors = [][]string{
 	{"data/tokenizer/internal/models"},
 	{"data/tokenizer/internal/format", "data/tokenizer/internal/patterns", "data/tokenizer/internal/trie"},
 	{"data/tokenizer/internal/characters", "data/tokenizer/internal/pipe"},
-	{"internal/apart", "internal/jsonkeys", "internal/setting", "internal/text", "internal/webpage"},
+	{"internal/apart", "internal/jsonkeys", "internal/must", "internal/setting", "internal/text", "internal/webpage"},
 }
 
 // floorOf returns the floor of a package, or -1 if it has none.

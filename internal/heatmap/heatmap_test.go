@@ -22,6 +22,8 @@ import (
 
 	"github.com/rivo/uniseg"
 	"gonum.org/v1/plot/vg"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // small returns a figure with two heads, rows a and b, and columns x, y and z.
@@ -50,9 +52,7 @@ func letters(n int) []string { return strings.Split(strings.Repeat("m", n), "") 
 func printed(t *testing.T, f Figure, width int) string {
 	t.Helper()
 	var out strings.Builder
-	if err := f.WriteText(&out, width); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.WriteText(&out, width))
 	return out.String()
 }
 
@@ -180,13 +180,8 @@ func TestShade(t *testing.T) {
 func drawn(t *testing.T, f Figure, dpi int) image.Image {
 	t.Helper()
 	var out bytes.Buffer
-	if err := f.WritePNG(&out, dpi); err != nil {
-		t.Fatal(err)
-	}
-	img, err := png.Decode(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.WritePNG(&out, dpi))
+	img := must.Get(png.Decode(&out))(t)
 	return img
 }
 
@@ -243,10 +238,7 @@ func TestLayout(t *testing.T) {
 	}
 	var sizes [3]float64
 	for i, heads := range []int{1, tilesAcross, tilesAcross + 1} {
-		p, err := even(letters(3), letters(3), heads).picture()
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(even(letters(3), letters(3), heads).picture())(t)
 		sizes[i] = float64(p.height)
 	}
 	if sizes[0] != sizes[1] || sizes[2] < sizes[0]+0.8*float64(tileHeight) {
@@ -318,9 +310,7 @@ func hostile() Figure {
 
 func TestWriteSVG(t *testing.T) {
 	var out bytes.Buffer
-	if err := hostile().WriteSVG(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, hostile().WriteSVG(&out))
 	d := xml.NewDecoder(&out)
 	var texts string
 	for {
@@ -353,9 +343,7 @@ func TestSVGFonts(t *testing.T) {
 	f := small()
 	f.Title = strings.Repeat("a wide title ", 20) + `="font-family:Liberation Serif;`
 	var out strings.Builder
-	if err := f.WriteSVG(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.WriteSVG(&out))
 	families, fallbacks := strings.Count(out.String(), `"font-family:`), strings.Count(out.String(), `"font-family:Liberation Serif,serif;`)
 	if families == 0 || families != fallbacks {
 		t.Errorf("%d of %d texts have a second font, want all", fallbacks, families)
@@ -365,14 +353,8 @@ func TestSVGFonts(t *testing.T) {
 	}
 	_, after, _ := strings.Cut(out.String(), `<svg width="`)
 	before, _, _ := strings.Cut(after, "pt")
-	width, err := strconv.ParseFloat(before, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := f.picture()
-	if err != nil {
-		t.Fatal(err)
-	}
+	width := must.Get(strconv.ParseFloat(before, 64))(t)
+	p := must.Get(f.picture())(t)
 	if want := 1.25*p.lines.Points() + 2*margin.Points(); p.lines < 10*vg.Inch || width < want-1 || width > want+1 {
 		t.Errorf("the SVG is %v points wide, want %v", width, want)
 	}
@@ -381,9 +363,7 @@ func TestSVGFonts(t *testing.T) {
 func htmlOf(t *testing.T, f Figure) string {
 	t.Helper()
 	var out strings.Builder
-	if err := f.WriteHTML(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.WriteHTML(&out))
 	return out.String()
 }
 
@@ -428,10 +408,7 @@ func TestHTMLData(t *testing.T) {
 	f := hostile()
 	nan := float32(math.NaN())
 	f.Layers[0].Heads[0] = []float32{0, 1, 0.123456, 1.000001, nan, 1e-9}
-	content, err := f.HTML()
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(f.HTML())(t)
 	var data struct {
 		Key    string
 		Layers []struct {
@@ -440,9 +417,7 @@ func TestHTMLData(t *testing.T) {
 			Heads         [][]byte
 		}
 	}
-	if err := json.Unmarshal([]byte(dataElement.FindStringSubmatch(string(content))[1]), &data); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(dataElement.FindStringSubmatch(string(content))[1]), &data))
 	l, want := data.Layers[0], f.Layers[0]
 	if data.Key != f.Key || len(data.Layers) != 1 || l.Name != want.Name || l.Meaning != want.Meaning || !slices.Equal(l.Rows, want.Rows) || !slices.Equal(l.Columns, want.Columns) || len(l.Heads) != 2 {
 		t.Errorf("unexpected data in the page: %+v", data)
@@ -474,10 +449,7 @@ func TestHTMLOfManyWeights(t *testing.T) {
 	if len(pictures) != 8 || strings.Count(content, "<td") != 2*8 {
 		t.Fatalf("the page has %d pictures and %d cells, want 8 and 16", len(pictures), strings.Count(content, "<td"))
 	}
-	img, err := png.Decode(base64.NewDecoder(base64.StdEncoding, strings.NewReader(html.UnescapeString(pictures[0][1]))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := must.Get(png.Decode(base64.NewDecoder(base64.StdEncoding, strings.NewReader(html.UnescapeString(pictures[0][1])))))(t)
 	for point, want := range map[image.Point]uint32{{0, 0}: 0, {1, 0}: 255, {1, 1}: 128, {2, 1}: 0} {
 		if _, _, _, a := img.At(point.X, point.Y).RGBA(); a>>8 != want {
 			t.Errorf("the pixel at %v has opacity %d, want %d", point, a>>8, want)

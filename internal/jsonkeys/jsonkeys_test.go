@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
@@ -57,9 +58,7 @@ func TestDeepKeys(t *testing.T) {
 	content := []byte(strings.Repeat(key, depth) + "1" + strings.Repeat("}", depth))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if err := Check(content, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Check(content, nil))
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; got > 64<<20 {
 		t.Errorf("%d bytes were allocated for a text of %d bytes", got, len(content))
@@ -115,9 +114,7 @@ func FuzzCheck(f *testing.F) {
 		d := json.NewDecoder(strings.NewReader(string(content)))
 		d.UseNumber()
 		var v any
-		if err := d.Decode(&v); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Decode(&v))
 		lost := colons(content)-keys(v) > 0
 		replaced := strings.Contains(fmt.Sprint(v), "\uFFFD")
 		given := bytes.Contains(content, []byte("\uFFFD")) || bytes.Contains(bytes.ToLower(content), []byte("ufffd"))
@@ -129,9 +126,7 @@ func FuzzCheck(f *testing.F) {
 
 func TestMembersAndElements(t *testing.T) {
 	content := []byte(` { "a\u0062" : [1, "]\"", {"x": [ ]}] , "c":null,"d" : -1.5e3 ,"e":{}}`)
-	if err := Check(content, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Check(content, nil))
 	var got []string
 	err := Members(content, func(key string, value []byte) error {
 		if got = append(got, key+"="+string(value)); value[0] != '[' {

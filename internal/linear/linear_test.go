@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/safetensors"
 )
 
@@ -34,13 +35,8 @@ type golden struct {
 
 func readGolden(t *testing.T) (g golden) {
 	t.Helper()
-	file, err := os.ReadFile("testdata/reference.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(file, &g); err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.ReadFile("testdata/reference.json"))(t)
+	must.Do(t, json.Unmarshal(file, &g))
 	return g
 }
 
@@ -148,9 +144,7 @@ func TestHeldOut(t *testing.T) {
 	texts, labels := topics(1, 700, classes)
 	train, unseen := texts[:300], texts[300:]
 	m, held, err := FitClasses(t.Context(), Texts(train), labels[:300], classes, Texts(texts[300:400]), labels[300:400], Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	right := func(scores []float32, labels []int) float64 {
 		return float64(rightOf(scores, classes, labels)) / float64(len(labels))
 	}
@@ -173,9 +167,7 @@ func TestNumberOfCoresChangesNothing(t *testing.T) {
 	var wantHeld []float32
 	for _, cores := range []int{1, 2, 7} {
 		m, held, err := FitClasses(t.Context(), Texts(texts[:500]), labels[:500], 20, Texts(texts[500:]), labels[500:], Options{Seed: 3, Cores: cores})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if want == nil {
 			want, wantHeld = m, held
 		}
@@ -184,9 +176,7 @@ func TestNumberOfCoresChangesNothing(t *testing.T) {
 		}
 	}
 	other, _, err := FitClasses(t.Context(), Texts(texts[:500]), labels[:500], 20, Texts(texts[500:]), labels[500:], Options{Seed: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if slices.Equal(other.weights, want.weights) {
 		t.Error("another seed gives the same weights")
 	}
@@ -195,9 +185,7 @@ func TestNumberOfCoresChangesNothing(t *testing.T) {
 // TestWithoutFeatures fits texts that have no n-gram in common: only the intercept is left.
 func TestWithoutFeatures(t *testing.T) {
 	m, held, err := FitClasses(t.Context(), Texts([]string{"a", "b", "", "c"}), []int{1, 1, 0, 1}, 2, Rows{}, nil, Options{Grams: Grams{Characters: [2]int{2, 3}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	scores := make([]float32, 2)
 	m.Scores(scores, "a", nil)
 	if !(scores[1] > scores[0]) || len(m.hashes) != 0 || len(held) != 8 {
@@ -334,14 +322,9 @@ func TestEdges(t *testing.T) {
 func TestRarestFeaturesGo(t *testing.T) {
 	texts := Texts([]string{"a b c", "a b c", "a b d", "a d", "a"})
 	order := []int{0, 1, 2, 3, 4}
-	o, err := Options{Grams: Grams{Words: 1}}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(Options{Grams: Grams{Words: 1}}.withDefaults())(t)
 	v, _, _, err := newVocabulary(t.Context(), texts, order, maxWeights/3, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var s scratch
 	index, _ := v.vector(&s, "a")
 	if v.features() != 3 || len(index) != 2 {
@@ -364,9 +347,7 @@ func TestFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		var file bytes.Buffer
-		if err := safetensors.Write(&file, m.Tensors(), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, safetensors.Write(&file, m.Tensors(), nil))
 		tensors, _, err := safetensors.Read(&file, int64(file.Len()))
 		if err != nil {
 			t.Fatal(err)
@@ -397,9 +378,7 @@ func TestPairs(t *testing.T) {
 	right := make(map[bool]int)
 	for _, apart := range []bool{false, true} {
 		m, _, err := FitClasses(t.Context(), Texts(pairs[:600]), same[:600], 2, Rows{}, nil, Options{Pairs: apart, constants: []float64{0.1}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		right[apart] = rightOf(m.ScoresOf(Texts(pairs[600:]), 0), 2, same[600:])
 	}
 	if right[true] < 150 || right[true] < right[false]+10 {
@@ -425,9 +404,7 @@ func values(tensors map[string]safetensors.Tensor) (list []safetensors.Tensor) {
 }
 
 func TestFromTensorsRefuses(t *testing.T) {
-	if _, err := FromTensors(values(smallModel())); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(FromTensors(values(smallModel())))(t)
 	nan := float32(math.NaN())
 	for _, test := range []struct {
 		name  string
@@ -480,9 +457,7 @@ func TestFromTensorsRefuses(t *testing.T) {
 
 func FuzzFromTensors(f *testing.F) {
 	var file bytes.Buffer
-	if err := safetensors.Write(&file, values(smallModel()), nil); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, safetensors.Write(&file, values(smallModel()), nil))
 	f.Add(file.Bytes(), "a text")
 	f.Fuzz(func(t *testing.T, file []byte, text string) {
 		tensors, _, err := safetensors.Read(bytes.NewReader(file), int64(len(file)))

@@ -3,6 +3,8 @@ package linear
 import (
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // Tags that depend on a neighbour, on the end of an unknown token or on its shape can be learned from TokenGrams.
@@ -26,12 +28,8 @@ func TestTokenGrams(t *testing.T) {
 		}
 	}
 	m, _, err := FitClasses(t.Context(), Texts(texts), labels, len(tags), Rows{}, nil, Options{Grams: TokenGrams})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m, err = FromTensors(m.Tensors()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	m = must.Get(FromTensors(m.Tensors()))(t)
 	tokens := strings.Fields("they book a book quickly")
 	scores := make([]float32, len(tags))
 	got := ""

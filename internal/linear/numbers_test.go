@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // lengths draws texts and numbers that depend on their words and on chance.
@@ -39,9 +41,7 @@ func TestNumbers(t *testing.T) {
 	var want []float32
 	for _, cores := range []int{1, 3} {
 		m, held, err := FitNumbers(t.Context(), train, numbers[:300], Texts(texts[300:400]), numbers[300:400], Options{Cores: cores})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		seen, out, unseen := explained(m.ScoresOf(train, 1), numbers[:300]), explained(held, numbers[:300]), explained(m.ScoresOf(test, 1), numbers[400:])
 		if seen < unseen+0.1 || unseen < 0.5 || math.Abs(out-unseen) > 0.1 {
 			t.Errorf("got R² %g of rows seen, %g held out and %g of unseen rows, want more and two similar ones", seen, out, unseen)
@@ -59,9 +59,7 @@ func TestNumbersChoose(t *testing.T) {
 	texts, numbers := lengths(300)
 	fit := func(constants ...float64) []float32 {
 		m, _, err := FitNumbers(t.Context(), Texts(texts), numbers, Rows{}, nil, Options{constants: constants})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return m.weights
 	}
 	if !slices.Equal(fit(1e6, 1, 1e5), fit(1)) {
@@ -95,9 +93,7 @@ func TestNumbersRefuse(t *testing.T) {
 // TestNumbersWithoutFeatures fits texts that have no n-gram in common, and large numbers.
 func TestNumbersWithoutFeatures(t *testing.T) {
 	m, held, err := FitNumbers(t.Context(), Texts([]string{"a", "b"}), []float64{1e30, -1e30}, Rows{}, nil, Options{Grams: Grams{Characters: [2]int{2, 3}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got := m.ScoresOf(Texts([]string{"a", "c"}), 1); !slices.Equal(got, []float32{0, 0}) || !slices.Equal(held, []float32{-1e30, 1e30}) {
 		t.Errorf("got %v, and %v held out", got, held)
 	}

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // TestHuge asks for huge pages for the first half of new memory. After all of it has been written, the system says
@@ -18,10 +20,7 @@ func TestHuge(t *testing.T) {
 		t.Skipf("huge pages don't depend on advice here: %q", enabled)
 	}
 	const half = 16 << 20
-	x, err := syscall.Mmap(-1, 0, 2*half, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(syscall.Mmap(-1, 0, 2*half, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE))(t)
 	defer syscall.Munmap(x)
 	Huge(x[:half])
 	for i := 0; i < len(x); i += 4096 {
@@ -43,10 +42,7 @@ func TestHuge(t *testing.T) {
 // hugeWithin returns how many bytes of the mappings within x have huge pages.
 func hugeWithin(t *testing.T, x []byte) (total int) {
 	t.Helper()
-	maps, err := os.ReadFile("/proc/self/smaps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	maps := must.Get(os.ReadFile("/proc/self/smaps"))(t)
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(x)))
 	within := false
 	for line := range strings.Lines(string(maps)) {
@@ -65,10 +61,7 @@ func hugeWithin(t *testing.T, x []byte) (total int) {
 func BenchmarkHuge(b *testing.B) {
 	const side = 4096
 	for _, advised := range []bool{false, true} {
-		data, err := syscall.Mmap(-1, 0, 4*side*side, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-		if err != nil {
-			b.Fatal(err)
-		}
+		data := must.Get(syscall.Mmap(-1, 0, 4*side*side, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE))(b)
 		if advised {
 			Huge(data)
 		}

@@ -19,20 +19,12 @@ func AddInt(e *Env, x *G.Node, n int) (*G.Node, error) {
 		return nil, fmt.Errorf("add int: the number to add must be from −%[2]d to %[2]d, got %[1]d", n, kernel.MaxOffset)
 	}
 	shape := x.Shape()
-	sum := make([]int, shape.TotalSize())
-	out := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(sum))
-	o := &op{
-		name: fmt.Sprintf("add int%v(%d)", shape, n), shape: shape, out: typeOf(tensor.Int, shape),
-		run: func(values []G.Value) G.Value {
-			x := elements[int](values[0], len(sum))
-			for i, v := range x {
-				if v != clampOffset(v) {
-					fail("offset %d of batch element %d isn't between −%d and %[3]d", v, i, kernel.MaxOffset)
-				}
-				sum[i] = v + n
+	return e.apply(newInts(fmt.Sprintf("add int%v(%d)", shape, n), shape, func(sum []int, values []G.Value) {
+		for i, v := range elements[int](values[0], len(sum)) {
+			if v != clampOffset(v) {
+				fail("offset %d of batch element %d isn't between −%d and %[3]d", v, i, kernel.MaxOffset)
 			}
-			return out
-		},
-	}
-	return e.apply(o, x)
+			sum[i] = v + n
+		}
+	}), x)
 }

@@ -3,7 +3,6 @@ package ops_test
 import (
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -54,118 +53,5 @@ func TestAdditiveScores(t *testing.T) {
 				})
 			}
 		}
-	}
-}
-
-// TestEqualAdditiveScoresAreOne builds the same scores twice in one graph, like TestEqualNodesAreOne.
-func TestEqualAdditiveScoresAreOne(t *testing.T) {
-	for _, scaled := range []bool{false, true} {
-		g := newGraph(t)
-		x, y, v := g.in(3, 4), g.in(2, 4), g.in(4)
-		wrt := G.Nodes{x, y, v}
-		if !scaled {
-			v, wrt = nil, wrt[:2]
-		}
-		a, b := g.node(ops.AdditiveScores(&ops.Env{}, x, y, v)), g.node(ops.AdditiveScores(&ops.Env{}, x, y, v))
-		if a != b {
-			t.Errorf("scale %t: equal expressions give two nodes", scaled)
-		}
-		cost := G.Must(G.Add(g.node(gradcheck.Project(a, 1)), g.node(gradcheck.Project(b, 2))))
-		if err := gradcheck.Expr(cost, wrt...); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// TestAdditiveAttributesTellNodesApart builds scores that differ in one input each, and all their gradients. No two may
-// be the same node.
-func TestAdditiveAttributesTellNodesApart(t *testing.T) {
-	g := newGraph(t)
-	x, y, v, w := g.in(4, 4), g.in(4, 4), g.in(4), g.in(4)
-	nodes := map[*G.Node]string{}
-	cost := g.node(gradcheck.Project(x, 9))
-	for i, tc := range []struct {
-		name    string
-		q, k, v *G.Node
-	}{
-		{"x with y", x, y, v}, {"y with x", y, x, v}, {"another scale", x, y, w}, {"no scale", x, y, nil}, {"x with itself", x, x, v},
-	} {
-		n := g.node(ops.AdditiveScores(&ops.Env{}, tc.q, tc.k, tc.v))
-		if other, ok := nodes[n]; ok {
-			t.Errorf("%s and %s are the same node", tc.name, other)
-		}
-		nodes[n] = tc.name
-		cost = G.Must(G.Add(cost, g.node(gradcheck.Project(n, uint64(i)))))
-	}
-	if err := gradcheck.Expr(cost, x, y, v, w); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestAdditiveZeroGradients puts NaN and infinities into a query and a key whose scores don't enter the cost. Every
-// gradient must equal, to the bit, the gradient with zeros in their place.
-func TestAdditiveZeroGradients(t *testing.T) {
-	const queries, keys, width = 3, 4, 2
-	run := func(fill float64) [][]float64 {
-		g := newGraph(t)
-		q, k, v, w := g.in(queries, width), g.in(keys, width), g.in(width), g.in(queries, keys)
-		for f := range width {
-			q.Value().Data().([]float64)[1*width+f], k.Value().Data().([]float64)[2*width+f] = fill, fill
-		}
-		for i := range queries * keys {
-			if i/keys == 1 || i%keys == 2 {
-				w.Value().Data().([]float64)[i] = 0
-			}
-		}
-		cost := G.Must(G.Sum(G.Must(G.HadamardProd(g.node(ops.AdditiveScores(&ops.Env{}, q, k, v)), w))))
-		grads, err := G.Grad(cost, q, k, v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return g.read(grads...)
-	}
-	want := run(0)
-	for _, fill := range []float64{5, math.Inf(-1), math.NaN()} {
-		for i, got := range run(fill) {
-			for j, x := range got {
-				if math.Float64bits(x) != math.Float64bits(want[i][j]) {
-					t.Errorf("with %v: element %d of gradient %d is %v, want %v", fill, j, i, x, want[i][j])
-				}
-			}
-		}
-	}
-	for f := range width {
-		if q, k := want[0][1*width+f], want[1][2*width+f]; q != 0 || k != 0 {
-			t.Errorf("the gradients of the query and key are %v and %v, want 0", q, k)
-		}
-	}
-}
-
-// TestAdditiveScoresErrors passes invalid nodes. Each error must name the op.
-func TestAdditiveScoresErrors(t *testing.T) {
-	g := newGraph(t)
-	for name, tc := range map[string]struct {
-		make func() (*G.Node, error)
-		want string
-	}{
-		"query of ints": {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.ints(2, 3), g.in(2, 3), nil) }, "float32 or float64, got int"},
-		"key's dtype":   {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), g.in32(2, 3), nil) }, "float64, got float32"},
-		"vectors":       {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(3), g.in(3), nil) }, "(…, T, K) and the key (…, S, K), got (3) and (3)"},
-		"ranks":         {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), g.in(1, 2, 3), nil) }, "got (2, 3) and (1, 2, 3)"},
-		"batches":       {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 2, 3), g.in(1, 2, 3), nil) }, "got (2, 2, 3) and (1, 2, 3)"},
-		"widths":        {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), g.in(2, 4), nil) }, "got (2, 3) and (2, 4)"},
-		"scale's dtype": {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), g.in(2, 3), g.in32(3)) }, "scale must have the dtype of the query, float64, got float32"},
-		"scale's shape": {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), g.in(2, 3), g.in(1, 3)) }, "scale must have shape (3), got (1, 3)"},
-		"graphs":        {func() (*G.Node, error) { return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), newGraph(t).in(2, 3), nil) }, "another graph"},
-		"no keys": {func() (*G.Node, error) {
-			return ops.AdditiveScores(&ops.Env{}, g.in(2, 3), G.NewTensor(g.ExprGraph, tensor.Float64, 2, G.WithShape(0, 3), G.WithName("none")), nil)
-		}, "at least 1, got (0, 3)"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := tc.make()
-			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "additive scores") {
-				t.Errorf("got %v, want an error with %q", err, tc.want)
-			}
-		})
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // Spoiling returns Buffers that fill freed memory with NaN.
@@ -19,6 +21,19 @@ func Spoiling() *Buffers {
 			words[i] = ^uint64(0)
 		}
 	}}
+}
+
+// Near reports an error if an element of got differs from want by more than tol, or than tol times its magnitude above
+// 1.
+func Near(t *testing.T, what string, got, want [][]float64, tol float64) {
+	t.Helper()
+	for i := range want {
+		for j, w := range want[i] {
+			if !(math.Abs(got[i][j]-w) <= tol*max(1, math.Abs(w))) {
+				t.Fatalf("%s: element %d of result %d is %v, want %v", what, j, i, got[i][j], w)
+			}
+		}
+	}
 }
 
 // matrix returns an input node that holds small numbers.
@@ -37,9 +52,7 @@ func act(t *testing.T, e *Env, x *G.Node) *G.Node { return made(t)(Activate(e, x
 func made(t *testing.T) func(*G.Node, error) *G.Node {
 	return func(n *G.Node, err error) *G.Node {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return n
 	}
 }
@@ -49,10 +62,7 @@ func made(t *testing.T) func(*G.Node, error) *G.Node {
 func TestBuffersHoldWhatMayBeRead(t *testing.T) {
 	grad := func(t *testing.T, cost *G.Node, wrt ...*G.Node) G.Nodes {
 		t.Helper()
-		grads, err := G.Grad(cost, wrt...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		grads := must.Get(G.Grad(cost, wrt...))(t)
 		return grads
 	}
 	for _, c := range []struct {
@@ -89,9 +99,7 @@ func TestBuffersHoldWhatMayBeRead(t *testing.T) {
 			classes := G.NewVector(x.Graph(), tensor.Int, G.WithShape(6), G.WithName("classes"),
 				G.WithValue(tensor.New(tensor.WithShape(6), tensor.WithBacking([]int{0, 1, 2, 3, 0, -1}))))
 			right, counted, err := CountRight(e, act(t, e, x), classes, -1, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return G.Nodes{right, counted}
 		}},
 		{"memory that an op keeps for its gradient", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
@@ -118,9 +126,7 @@ func TestBuffersHoldWhatMayBeRead(t *testing.T) {
 				for range runs {
 					out = out[:0]
 					vm.Reset()
-					if err := vm.RunAll(); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, vm.RunAll())
 					for _, n := range nodes {
 						out = append(out, elements[float64](n.Value(), n.Shape().TotalSize())...)
 					}
@@ -162,9 +168,7 @@ func TestBuffersReuse(t *testing.T) {
 		defer vm.Close()
 		for range 2 {
 			vm.Reset()
-			if err := vm.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, vm.RunAll())
 		}
 		if got := words(); got != c.want {
 			t.Errorf("graph %d, with %d ops on %d numbers, needs memory for %d numbers, want %d", i, c.ops, c.size, got, c.want)
@@ -195,13 +199,9 @@ func TestGradientsKeepWhatTheyRead(t *testing.T) {
 				for range length {
 					x = made(t)(c.op(e, x, w))
 				}
-				if _, err := G.Grad(made(t)(Sum(e, x)), learned); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(G.Grad(made(t)(Sum(e, x)), learned))(t)
 				bytes, _, err := Plan(g)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				return bytes
 			}
 			if got, want := size(12)-size(8), 4*8*64*4*c.want; got != want {
@@ -257,9 +257,7 @@ func TestBuffersErrors(t *testing.T) {
 		ids[1] = 1
 		var first string
 		for i := range 3 {
-			if err := run(vm); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, run(vm))
 			got := fmt.Sprint(y.Value())
 			if first = max(first, got); got != first || strings.Contains(got, "NaN") {
 				t.Errorf("run %d gives %v, want %v as in the first run, without NaN", i, got, first)
@@ -272,13 +270,9 @@ func TestBuffersErrors(t *testing.T) {
 		x := matrix(g, "x", 2, 3)
 		y := act(t, e, x)
 		z := act(t, e, act(t, e, act(t, e, y)))
-		if err := run(G.NewTapeMachine(g)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, run(G.NewTapeMachine(g)))
 		late := made(t)(Add(e, y, z))
-		if err := run(G.NewTapeMachine(g)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, run(G.NewTapeMachine(g)))
 		if strings.Contains(fmt.Sprint(late.Value()), "NaN") {
 			t.Errorf("got %v, want no NaN", late.Value())
 		}
@@ -295,15 +289,11 @@ func TestLinearWithoutDerivative(t *testing.T) {
 			e, p := &Env{}, matrix(g, "p", 6, 4)
 			y := made(t)(Linear(e, matrix(g, "x", 5, 4), p, nil, act))
 			if derive {
-				if _, err := G.Grad(made(t)(Sum(e, y)), p); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(G.Grad(made(t)(Sum(e, y)), p))(t)
 			}
 			vm := G.NewTapeMachine(g)
 			defer vm.Close()
-			if err := vm.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, vm.RunAll())
 			outputs = append(outputs, y.Value().Data().([]float64))
 			if kept := len(y.Op().(*op).fills) > 1; kept != (derive && act.needsInput()) {
 				t.Errorf("%v, derivative %t: the activation's input is kept: %t, want %t", act, derive, kept, !kept)
@@ -347,10 +337,7 @@ func TestBuffersInAnyOrder(t *testing.T) {
 					}
 					operands = append(operands, values[child])
 				}
-				var err error
-				if values[n], err = n.Op().Do(operands...); err != nil {
-					t.Fatal(err)
-				}
+				values[n] = must.Get(n.Op().Do(operands...))(t)
 			}
 			for len(values) < len(g.AllNodes()) {
 				if n := g.AllNodes()[r.IntN(len(g.AllNodes()))]; values[n] == nil {
@@ -384,9 +371,7 @@ func TestBuffersReserve(t *testing.T) {
 	for _, rows := range []int{10, 100} {
 		vm := G.NewTapeMachine(build(b, rows))
 		defer vm.Close()
-		if err := vm.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, vm.RunAll())
 		if now := &b.slabs[0].words[0]; first == nil {
 			first = now
 		} else if first != now {

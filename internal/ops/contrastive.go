@@ -33,21 +33,15 @@ func Contrastive(e *Env, vectors, texts *G.Node, temperature float64) (logits, t
 	if logits, err = byDtype(vectors, contrastive[float32], contrastive[float64])(e, vectors, texts, 1/temperature); err != nil {
 		return nil, nil, err
 	}
-	positives := make([]int, t[0])
-	out := tensor.New(tensor.WithShape(t[0]), tensor.WithBacking(positives))
-	targets, err = e.apply(&op{
-		name: fmt.Sprintf("positives%v", t), shape: out.Shape(), out: typeOf(tensor.Int, out.Shape()),
-		run: func(values []G.Value) G.Value {
-			numbers := elements[int](values[0], t.TotalSize())
-			for i := range positives {
-				positives[i] = i*t[1] + 1
-				if min(numbers[i*t[1]], numbers[positives[i]]) < 0 {
-					positives[i] = -1
-				}
+	targets, err = e.apply(newInts(fmt.Sprintf("positives%v", t), tensor.Shape{t[0]}, func(positives []int, values []G.Value) {
+		numbers := elements[int](values[0], t.TotalSize())
+		for i := range positives {
+			positives[i] = i*t[1] + 1
+			if min(numbers[i*t[1]], numbers[positives[i]]) < 0 {
+				positives[i] = -1
 			}
-			return out
-		},
-	}, texts)
+		}
+	}), texts)
 	return logits, targets, err
 }
 

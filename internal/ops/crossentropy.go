@@ -49,14 +49,12 @@ func CrossEntropy(e *Env, logits, targets *G.Node, c CrossEntropyOptions) (mean,
 func countTargets[F kernel.Float](e *Env, name string, vocab int, targets *G.Node, c CrossEntropyOptions) (*G.Node, error) {
 	n := volume(targets.Shape())
 	w, classes, classWeights := newWeighting[F](n), make([]int, n), slices.Clone(c.ClassWeights)
-	o := &op{
-		name: fmt.Sprintf("%s count%v of %v(%d)%s", name, targets.Shape(), dtypeOf[F](), vocab, c.attrs()), layer: name, shape: tensor.ScalarShape(), out: tensor.Float64,
-		run: func(values []G.Value) G.Value {
-			w.read(values, 1)
-			weighClasses(w, classes, elements[int](values[0], n), classWeights, vocab)
-			return scalar(w.total(1))
-		},
-	}
+	o := newScalar(fmt.Sprintf("%s count%v of %v(%d)%s", name, targets.Shape(), dtypeOf[F](), vocab, c.attrs()), func(values []G.Value) float64 {
+		w.read(values, 1)
+		weighClasses(w, classes, elements[int](values[0], n), classWeights, vocab)
+		return w.total(1)
+	})
+	o.layer = name
 	return e.apply(o, targets, c.Weights)
 }
 
@@ -117,21 +115,19 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 	classWeights := slices.Clone(c.ClassWeights)
 
 	attrs := fmt.Sprint(shape) + c.attrs()
-	o := &op{
-		name: name + attrs, layer: name, shape: tensor.ScalarShape(), out: dtypeOf[F](), shared: classes,
-		run: func(values []G.Value) G.Value {
-			logits := elements[F](values[0], n*vocab)
-			targets := elements[int](values[1], n)
-			w.read(values, 2)
-			weighClasses(w, classes, targets, classWeights, vocab)
-			kernel.CrossEntropy(e.Cores, losses, logSums, logits, classes, vocab, F(c.LabelSmoothing))
-			var sum float64
-			for i, l := range losses {
-				sum += float64(w.values[i]) * float64(l)
-			}
-			return scalar(F(w.mean(sum, 1)))
-		},
-	}
+	o := newScalar(name+attrs, func(values []G.Value) F {
+		logits := elements[F](values[0], n*vocab)
+		targets := elements[int](values[1], n)
+		w.read(values, 2)
+		weighClasses(w, classes, targets, classWeights, vocab)
+		kernel.CrossEntropy(e.Cores, losses, logSums, logits, classes, vocab, F(c.LabelSmoothing))
+		var sum float64
+		for i, l := range losses {
+			sum += float64(w.values[i]) * float64(l)
+		}
+		return F(w.mean(sum, 1))
+	})
+	o.layer, o.shared = name, classes
 	o.wrt, o.grad = 1, func(nodes G.Nodes, out, g *G.Node) (G.Nodes, error) {
 		d := newOp(name+".dlogits"+attrs, shape, func(d []F, values []G.Value) {
 			logits, g := read2[F](values, n*vocab, 1)
@@ -152,17 +148,11 @@ func Predicted(e *Env, logits, loss *G.Node) (*G.Node, error) {
 
 func predicted[F kernel.Float](e *Env, logits, loss *G.Node) (*G.Node, error) {
 	n, vocab := rows(logits.Shape())
-	shape := logits.Shape()[:logits.Dims()-1]
-	ids := make([]int, n)
-	out := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(ids))
-	o := &op{
-		name: fmt.Sprint("predicted", logits.Shape()), shape: shape, out: typeOf(tensor.Int, shape), after: 1,
-		run: func(values []G.Value) G.Value {
-			copy(ids, loss.Op().(*op).shared.([]int))
-			kernel.Largest(e.Cores, ids, elements[F](values[0], n*vocab), vocab)
-			return out
-		},
-	}
+	o := newInts(fmt.Sprint("predicted", logits.Shape()), logits.Shape()[:logits.Dims()-1], func(ids []int, values []G.Value) {
+		copy(ids, loss.Op().(*op).shared.([]int))
+		kernel.Largest(e.Cores, ids, elements[F](values[0], n*vocab), vocab)
+	})
+	o.after = 1
 	return e.apply(o, logits, loss)
 }
 
@@ -186,12 +176,4 @@ func weighClasses[F kernel.Float](w *weighting[F], classes, targets []int, class
 
 func failClass(target, position, vocab int) {
 	fail("target %d at position %d isn't one of %d classes (a target below 0 is ignored)", target, position, vocab)
-}
-
-// scalar returns a Gorgonia scalar of dtype F.
-func scalar[F kernel.Float](x F) G.Value {
-	if x32, ok := any(x).(float32); ok {
-		return G.NewF32(x32)
-	}
-	return G.NewF64(float64(x))
 }

@@ -38,13 +38,11 @@ func MeanDistance(e *Env, d kernel.Distance, delta float64, outputs, targets, we
 // countNumbers returns the sum of the weights that MeanDistance gives to the numbers.
 func countNumbers[F kernel.Float](e *Env, d kernel.Distance, outputs, targets, weights *G.Node) (*G.Node, error) {
 	s, read := newDistanceSum[F](d, 0, outputs, weights), 0
-	o := &op{
-		name: fmt.Sprintf("%s count%v(%t)", distanceNames[d], outputs.Shape(), weights != nil), layer: distanceNames[d], shape: tensor.ScalarShape(), out: tensor.Float64,
-		run: func(values []G.Value) G.Value {
-			s.w.read(values, read)
-			return scalar(s.w.total(s.width))
-		},
-	}
+	o := newScalar(fmt.Sprintf("%s count%v(%t)", distanceNames[d], outputs.Shape(), weights != nil), func(values []G.Value) float64 {
+		s.w.read(values, read)
+		return s.w.total(s.width)
+	})
+	o.layer = distanceNames[d]
 	if weights == nil { // each is 1; the op needs an input nevertheless
 		weights, o.after, read = targets, 1, 1
 	}
@@ -163,12 +161,7 @@ func meanDistance[F kernel.Float](e *Env, d kernel.Distance, delta float64, outp
 	if d == kernel.HuberError {
 		attrs += fmt.Sprintf(" from %v", delta)
 	}
-	o := &op{
-		name: distanceNames[d] + attrs, shape: tensor.ScalarShape(), out: dtypeOf[F](),
-		run: func(values []G.Value) G.Value {
-			return scalar(F(s.w.mean(s.read(e.Cores, values), s.width)))
-		},
-	}
+	o := newScalar(distanceNames[d]+attrs, func(values []G.Value) F { return F(s.w.mean(s.read(e.Cores, values), s.width)) })
 	if o.wrt = 2; d == kernel.BinaryCrossEntropy {
 		o.wrt = 1
 	}

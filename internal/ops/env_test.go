@@ -8,6 +8,8 @@ import (
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // leaf returns an input of shape (2) that holds a and b.
@@ -22,10 +24,7 @@ func leaf(g *G.ExprGraph, name string, a, b float64) *G.Node {
 func twins(t *testing.T, f, h func(leaf *G.Node) (*G.Node, error), found [2]string) (a, b string) {
 	t.Helper()
 	hash := func(f func(leaf *G.Node) (*G.Node, error), name string) uint32 {
-		n, err := f(leaf(G.NewGraph(), name, 1, 2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(f(leaf(G.NewGraph(), name, 1, 2)))(t)
 		return n.Hashcode()
 	}
 	if hash(f, found[0]) == hash(h, found[1]) {
@@ -63,19 +62,11 @@ func TestEqualHashes(t *testing.T) {
 			g := G.NewGraph()
 			e := &Env{}
 			x, y := leaf(g, a, 1, -2), leaf(g, b, -3, 4)
-			other, err := first(x)
-			if err != nil {
-				t.Fatal(err)
-			}
+			other := must.Get(first(x))(t)
 			if name == "the same op" {
-				if other, err = Activate(e, x, ReLU); err != nil {
-					t.Fatal(err)
-				}
+				other = must.Get(Activate(e, x, ReLU))(t)
 			}
-			n, err := Activate(e, y, ReLU)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must.Get(Activate(e, y, ReLU))(t)
 			if n == other || n.Hashcode() == other.Hashcode() {
 				t.Fatal("Gorgonia would merge the two nodes")
 			}
@@ -89,9 +80,7 @@ func TestEqualHashes(t *testing.T) {
 			G.Read(n, &v)
 			vm := G.NewTapeMachine(g)
 			defer vm.Close()
-			if err := vm.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, vm.RunAll())
 			if got := v.Data().([]float64); got[0] != 0 || got[1] != 4 {
 				t.Errorf("relu of (-3, 4) is %v, want [0 4]", got)
 			}

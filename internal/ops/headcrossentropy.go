@@ -65,21 +65,19 @@ func headCrossEntropy[F kernel.Float](e *Env, x, w, b *G.Node, softcap float64, 
 	weights := newWeighting[F](n)
 	classWeights := c.ClassWeights
 	attrs := fmt.Sprintf("%v%v(%t, %v)%s", x.Shape(), w.Shape(), b != nil, softcap, c.attrs())
-	o := &op{
-		name: name + attrs, layer: name, shape: tensor.ScalarShape(), out: dtypeOf[F](), fills: []*lease{&h.states.lease, &h.logits.lease}, shared: h, wrt: wrt, tied: true,
-		run: func(values []G.Value) G.Value {
-			targets := elements[int](values[wrt], n)
-			weights.read(values, wrt+1)
-			weighClasses(weights, h.classes, targets, classWeights, vocab)
-			weights.total(1)
-			var bias []F
-			if b != nil {
-				bias = elements[F](values[2], vocab)
-			}
-			x, w := read2[F](values, n*width, vocab*width)
-			return scalar(F(weights.mean(h.run(x, w, bias, weights), 1)))
-		},
-	}
+	o := newScalar(name+attrs, func(values []G.Value) F {
+		targets := elements[int](values[wrt], n)
+		weights.read(values, wrt+1)
+		weighClasses(weights, h.classes, targets, classWeights, vocab)
+		weights.total(1)
+		var bias []F
+		if b != nil {
+			bias = elements[F](values[2], vocab)
+		}
+		x, w := read2[F](values, n*width, vocab*width)
+		return F(weights.mean(h.run(x, w, bias, weights), 1))
+	})
+	o.layer, o.fills, o.shared, o.wrt, o.tied = name, []*lease{&h.states.lease, &h.logits.lease}, h, wrt, true
 	o.grad = func(nodes G.Nodes, loss, g *G.Node) (grads G.Nodes, err error) {
 		if h.grads != [3]*buffer[F]{} {
 			return nil, errors.New(name + ": the graph already has gradients of this loss: make a second Build and graph")

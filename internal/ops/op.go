@@ -197,6 +197,28 @@ func newOp[F kernel.Float](name string, shape tensor.Shape, fill func(out []F, v
 	}
 }
 
+// newInts returns an op whose output is an int tensor of the given shape. The function fill must set all elements of
+// out.
+func newInts(name string, shape tensor.Shape, fill func(out []int, values []G.Value)) *op {
+	ints := make([]int, volume(shape))
+	out := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(ints))
+	return &op{name: name, shape: shape, out: typeOf(tensor.Int, shape), run: func(values []G.Value) G.Value {
+		fill(ints, values)
+		return out
+	}}
+}
+
+// newScalar returns an op whose output is a scalar of dtype F.
+func newScalar[F kernel.Float](name string, compute func(values []G.Value) F) *op {
+	return &op{name: name, shape: tensor.ScalarShape(), out: dtypeOf[F](), run: func(values []G.Value) G.Value {
+		x := compute(values)
+		if x32, ok := any(x).(float32); ok {
+			return G.NewF32(x32)
+		}
+		return G.NewF64(float64(x))
+	}}
+}
+
 // one returns a node as the gradients of an op with one gradient.
 func one(n *G.Node, err error) (G.Nodes, error) { return G.Nodes{n}, err }
 

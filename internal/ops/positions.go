@@ -25,31 +25,25 @@ func PositionIDs(e *Env, positions, counts *G.Node, like tensor.Shape, layer str
 		return nil, err
 	}
 	ps := positions.Shape()
-	shape := like.Clone()
-	ids := make([]int, batch*length)
-	out := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(ids))
-	o := &op{
-		name: fmt.Sprintf("position ids%v%v(%t,%d)", ps, shape, counts != nil, limit), layer: layer, shape: shape, out: typeOf(tensor.Int, shape),
-		run: func(values []G.Value) G.Value {
-			positions := elements[int](values[0], ps.TotalSize())
-			counts := optional[int](values, 1, batch)
-			for i := range ids {
-				b, t := i/length, i%length
-				switch {
-				case len(ps) == 2:
-					ids[i] = positions[i]
-				case counts == nil:
-					ids[i] = positions[b] + t
-				default:
-					ids[i] = max(positions[b]+min(t, counts[b]-1), 0)
-				}
-				if limit > 0 && (ids[i] < 0 || ids[i] >= limit) {
-					fail("position %d of sequence %d isn't between 0 and %d", ids[i], b, limit-1)
-				}
+	o := newInts(fmt.Sprintf("position ids%v%v(%t,%d)", ps, like, counts != nil, limit), like.Clone(), func(ids []int, values []G.Value) {
+		positions := elements[int](values[0], ps.TotalSize())
+		counts := optional[int](values, 1, batch)
+		for i := range ids {
+			b, t := i/length, i%length
+			switch {
+			case len(ps) == 2:
+				ids[i] = positions[i]
+			case counts == nil:
+				ids[i] = positions[b] + t
+			default:
+				ids[i] = max(positions[b]+min(t, counts[b]-1), 0)
 			}
-			return out
-		},
-	}
+			if limit > 0 && (ids[i] < 0 || ids[i] >= limit) {
+				fail("position %d of sequence %d isn't between 0 and %d", ids[i], b, limit-1)
+			}
+		}
+	})
+	o.layer = layer
 	return e.apply(o, positions, counts)
 }
 

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers/gradcheck"
 )
@@ -19,10 +19,7 @@ import (
 // bucket i is i.
 func TestRelativeBuckets(t *testing.T) {
 	const far = 700
-	data, err := os.ReadFile("testdata/buckets.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("testdata/buckets.json"))(t)
 	var cases []struct {
 		Buckets     int
 		MaxDistance int  `json:"max_distance"`
@@ -113,71 +110,5 @@ func TestRelativeBiasOfPositions(t *testing.T) {
 				t.Error(err)
 			}
 		})
-	}
-}
-
-// TestRelativeAttributesTellNodesApart builds biases from the same table in one graph. Only biases with equal
-// attributes may share a node.
-func TestRelativeAttributesTellNodesApart(t *testing.T) {
-	g, e := newGraph(t), &ops.Env{}
-	table := g.in(8, 3)
-	seen := map[*G.Node]string{}
-	for _, r := range []ops.Relative{{MaxDistance: 9}, {MaxDistance: 10}, {MaxDistance: 9, OneWay: true}} {
-		for _, size := range [][2]int{{2, 2}, {2, 3}, {3, 3}} {
-			for _, positions := range []*G.Node{nil, g.ints(2, size[0]), g.ints(2, size[0])} {
-				n := g.node(ops.RelativeBias(e, table, positions, size[0], size[1], r))
-				name := fmt.Sprintf("%+v, queries and keys %v, positions %p", r, size, positions)
-				if other, ok := seen[n]; ok {
-					t.Errorf("%s and %s are the same node", name, other)
-				}
-				seen[n] = name
-				if again := g.node(ops.RelativeBias(e, table, positions, size[0], size[1], r)); again != n {
-					t.Errorf("%s gives two nodes", name)
-				}
-			}
-		}
-	}
-}
-
-func TestRelativeErrors(t *testing.T) {
-	g := newGraph(t)
-	good := ops.Relative{MaxDistance: 9}
-	table := g.in(8, 2)
-	for name, tc := range map[string]struct {
-		table, positions *G.Node
-		queries, keys    int
-		r                ops.Relative
-		want             string
-	}{
-		"table with one axis":   {g.in(8), nil, 2, 2, good, "(buckets, H), got (8)"},
-		"table of ints":         {g.ints(8, 2), nil, 2, 2, good, "float32 or float64, got int"},
-		"odd buckets":           {g.in(7, 2), nil, 2, 2, good, "the same number for each direction, got 7"},
-		"few buckets":           {g.in(2, 2), nil, 2, 2, good, "at least 4 buckets, the same number for each direction, got 2"},
-		"one bucket":            {g.in(1, 2), nil, 2, 2, ops.Relative{MaxDistance: 9, OneWay: true}, "at least 2 buckets"},
-		"distance":              {table, nil, 2, 2, ops.Relative{MaxDistance: 2}, "above 2"},
-		"distance one way":      {table, nil, 2, 2, ops.Relative{MaxDistance: 4, OneWay: true}, "above 4"},
-		"no queries":            {table, nil, 0, 2, good, "got 0 and 2"},
-		"more queries":          {table, nil, 3, 2, good, "got 3 and 2"},
-		"positions' length":     {table, g.ints(1, 3), 2, 2, good, "(B, 2) or (2), got int of shape (1, 3)"},
-		"positions of floats":   {table, g.in(2), 2, 2, good, "(B, 2) or (2), got float64 of shape (2)"},
-		"positions with 3 axes": {table, g.ints(1, 1, 2), 2, 2, good, "got int of shape (1, 1, 2)"},
-		"positions of a scalar": {table, G.NewScalar(g.ExprGraph, tensor.Int, G.WithName("s")), 2, 2, good, "got int of shape ()"},
-	} {
-		_, err := ops.RelativeBias(&ops.Env{}, tc.table, tc.positions, tc.queries, tc.keys, tc.r)
-		if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), "relative bias: ") {
-			t.Errorf("%s: got %v, want an error with %q", name, err, tc.want)
-		}
-	}
-
-	for _, position := range []int{-1, 2} {
-		positions := g.ints(1, 2)
-		positions.Value().Data().([]int)[1] = position
-		y := g.node(ops.RelativeBias(&ops.Env{}, table, positions, 2, 2, good))
-		vm := G.NewTapeMachine(y.Graph().SubgraphRoots(y))
-		err := vm.RunAll()
-		vm.Close()
-		if want := fmt.Sprintf("query position %d isn't between 0 and 1", position); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error with %q", err, want)
-		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // TestCountRightNever checks that a target equal to the argument never is wrong and makes its row wrong. Targets below
@@ -23,14 +25,10 @@ func TestCountRightNever(t *testing.T) {
 			logits := G.NodeFromAny(g, tensor.New(tensor.WithShape(2, 2, 2), tensor.WithBacking([]float64{1, 0, 0, 1, 1, 0, 1, 0})), G.WithName("logits"))
 			targets := G.NodeFromAny(g, tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]int{0, 1, 0, -1})), G.WithName("targets"))
 			right, counted, err := CountRight(&Env{}, logits, targets, test.never, test.whole)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			vm := G.NewTapeMachine(g)
 			defer vm.Close()
-			if err := vm.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, vm.RunAll())
 			if r, n := right.Value().Data(), counted.Value().Data(); r != test.wantRight || n != test.wantCounts {
 				t.Errorf("%v of %v targets are right, want %v of %v", r, n, test.wantRight, test.wantCounts)
 			}

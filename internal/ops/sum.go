@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
 )
@@ -26,16 +25,13 @@ func WeightedSum(e *Env, x *G.Node, weights []float64, label string) (*G.Node, e
 
 func weightedSum[F kernel.Float](e *Env, x *G.Node, weights []float64, label string) (*G.Node, error) {
 	shape := x.Shape()
-	o := &op{
-		name: fmt.Sprintf("sum%v(%s)", shape, label), shape: tensor.ScalarShape(), out: dtypeOf[F](),
-		run: func(values []G.Value) G.Value {
-			var total float64
-			for i, v := range elements[F](values[0], len(weights)) {
-				total += weights[i] * float64(v)
-			}
-			return scalar(F(total))
-		},
-	}
+	o := newScalar(fmt.Sprintf("sum%v(%s)", shape, label), func(values []G.Value) F {
+		var total float64
+		for i, v := range elements[F](values[0], len(weights)) {
+			total += weights[i] * float64(v)
+		}
+		return F(total)
+	})
 	o.wrt, o.grad = 1, func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		if len(shape) == 0 {
 			return one(weightedSum[F](e, g, weights, label)) // a scalar, not a tensor

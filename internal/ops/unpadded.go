@@ -19,26 +19,20 @@ func Unpadded(e *Env, ids, lengths *G.Node, pad int) (*G.Node, error) {
 	if ids.Dims() == 2 {
 		batch = ids.Shape()[0]
 	}
-	shape, left := tensor.Shape{batch}, make([]int, batch)
-	out := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(left))
-	return e.apply(&op{
-		name: fmt.Sprintf("%s%v(%d,%t)", name, ids.Shape(), pad, lengths != nil), shape: shape, out: typeOf(tensor.Int, shape),
-		run: func(values []G.Value) G.Value {
-			ids, lengths := elements[int](values[0], batch*rows), optional[int](values, 1, batch)
-			for b := range left {
-				n := rows
-				if lengths != nil {
-					n = lengths[b]
-				}
-				if n < 0 || n > rows {
-					fail("length %d of batch element %d isn't between 0 and the %d positions", n, b, rows)
-				}
-				for n > 1 && ids[b*rows+n-1] == pad {
-					n--
-				}
-				left[b] = n
+	return e.apply(newInts(fmt.Sprintf("%s%v(%d,%t)", name, ids.Shape(), pad, lengths != nil), tensor.Shape{batch}, func(left []int, values []G.Value) {
+		ids, lengths := elements[int](values[0], batch*rows), optional[int](values, 1, batch)
+		for b := range left {
+			n := rows
+			if lengths != nil {
+				n = lengths[b]
 			}
-			return out
-		},
-	}, ids, lengths)
+			if n < 0 || n > rows {
+				fail("length %d of batch element %d isn't between 0 and the %d positions", n, b, rows)
+			}
+			for n > 1 && ids[b*rows+n-1] == pad {
+				n--
+			}
+			left[b] = n
+		}
+	}), ids, lengths)
 }

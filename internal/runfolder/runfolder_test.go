@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // settled must read again after a misfitError, at most three times in all, and not after other errors.
@@ -75,19 +77,12 @@ func TestSeal(t *testing.T) {
 
 // Checksums of large files are computed until the context ends.
 func TestChecksumsEnd(t *testing.T) {
-	w, err := Lock(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(Lock(t.TempDir()))(t)
 	defer w.Release()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := w.WriteHistory(nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.sums(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.WriteHistory(nil))
+	must.Get(w.sums(t.Context()))(t)
 	if _, err := w.sums(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("the checksums of a cancelled context: got the error %v", err)
 	}

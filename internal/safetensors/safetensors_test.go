@@ -16,6 +16,7 @@ import (
 	"testing/iotest"
 
 	"github.com/heed-go/heed/internal/atomicfile"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // file returns the bytes of a file with the given header and values.
@@ -32,9 +33,7 @@ func read(b []byte) ([]Tensor, map[string]string, error) {
 func write(t *testing.T, tensors []Tensor, metadata map[string]string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, tensors, metadata); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&b, tensors, metadata))
 	return b.Bytes()
 }
 
@@ -155,10 +154,7 @@ func TestChecksum(t *testing.T) {
 func TestSkipChecksum(t *testing.T) {
 	b := write(t, []Tensor{{"a", []int{2}, []float32{1, 2}}}, nil)
 	b[len(b)-1] ^= 0x80
-	f, err := NewFile(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(NewFile(bytes.NewReader(b), int64(len(b))))(t)
 	f.SkipChecksum()
 	if got, err := f.Tensors(nil); err != nil || !same(got, []Tensor{{"a", []int{2}, []float32{1, -2}}}) {
 		t.Errorf("got %v, %v, want the tensor as it is in the file", got, err)
@@ -170,15 +166,10 @@ func TestSomeTensors(t *testing.T) {
 	want := map[string]bool{"scalar": true, "z": true, "empty": true}
 	good := write(t, samples(), nil)
 	tensors, _, err := read(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	wanted := slices.DeleteFunc(slices.Clone(tensors), func(x Tensor) bool { return !want[x.Name] })
 	for name, b := range map[string][]byte{"ours": good, "without checksum": bytes.Replace(good, []byte(digestKey), []byte("hood.sha256"), 1)} {
-		f, err := NewFile(bytes.NewReader(b), int64(len(b)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(NewFile(bytes.NewReader(b), int64(len(b))))(t)
 		var names []string
 		for _, e := range f.Entries {
 			names = append(names, e.Name)
@@ -189,10 +180,7 @@ func TestSomeTensors(t *testing.T) {
 		if got, err := f.Tensors(func(name string) bool { return want[name] }); err != nil || !same(got, wanted) {
 			t.Errorf("%s: got %v, %v, want %v", name, got, err, wanted)
 		}
-		f, err = NewFile(bytes.NewReader(b[:len(b)-40]), int64(len(b)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f = must.Get(NewFile(bytes.NewReader(b[:len(b)-40]), int64(len(b))))(t)
 		if _, err := f.Tensors(func(name string) bool { return name == "z" }); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s, cut short: got error %v, want %v", name, err, ErrFormat)
 		}
@@ -204,10 +192,7 @@ func TestSomeTensors(t *testing.T) {
 func TestOtherDtypes(t *testing.T) {
 	for _, dtype := range []string{"BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2", "F4", "X"} {
 		b := file(fmt.Sprintf(`{"mask":{"dtype":%q,"shape":[1,2],"data_offsets":[0,2]},"w":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}}`, dtype), 1, 0, 0, 0, 0x80, 0x3f)
-		f, err := NewFile(bytes.NewReader(b), int64(len(b)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(NewFile(bytes.NewReader(b), int64(len(b))))(t)
 		got, err := f.Tensors(func(name string) bool { return name == "w" })
 		if err != nil || !same(got, []Tensor{{"w", []int{1}, []float32{1}}}) {
 			t.Errorf("beside %s: got %v, %v, want the tensor w", dtype, got, err)
@@ -241,10 +226,7 @@ func TestTooLargeForMemory(t *testing.T) {
 	for _, dtype := range []string{"F32", "F16"} {
 		header := fmt.Sprintf(`{"a":{"dtype":%q,"shape":[%d],"data_offsets":[0,%d]}}`, dtype, values, values*widths[dtype])
 		b := file(header)
-		f, err := NewFile(bytes.NewReader(b), int64(len(b))+values*widths[dtype])
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(NewFile(bytes.NewReader(b), int64(len(b))+values*widths[dtype]))(t)
 		if _, err := f.Tensors(nil); err == nil || !strings.Contains(err.Error(), "this takes 4.19e+06 GiB of memory, but there is only ") {
 			t.Errorf("%s: got error %v, want one about memory", dtype, err)
 		}
@@ -311,9 +293,7 @@ func TestWriteIsDeterministicAndAligned(t *testing.T) {
 		t.Error("the order of tensors changed the file")
 	}
 	tensors, _, err := read(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var names []string
 	for _, x := range tensors {
 		names = append(names, x.Name)
@@ -389,15 +369,11 @@ func TestReadFile(t *testing.T) {
 		t.Errorf("got error %v for a folder, want one about a regular file", err)
 	}
 	b := write(t, samples(), nil)
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, b, 0o644))
 	if tensors, _, err := ReadFile(path); err != nil || !same(tensors, samples()) {
 		t.Errorf("got %v and error %v, want %v", tensors, err, samples())
 	}
-	if err := os.WriteFile(path, b[:len(b)-1], 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, b[:len(b)-1], 0o644))
 	if _, _, err := ReadFile(path); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), path) {
 		t.Errorf("got error %v for a file cut short, want %v with its path", err, ErrFormat)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -17,7 +18,7 @@ import (
 func TestSessionAllocations(t *testing.T) {
 	s := newSession(t, newDecoder(t, tensor.Float32, layers.ModelConfig{Vocab: 5000, Dim: 64, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}}, Layers: 2, Positions: layers.Rotary{}}), decode.Config{Batch: 3, Capacity: 300})
 	tokens := [][]int{{1}, {2}, {3}}
-	step := func() { must[[][]float64](t)(s.Step(tokens)) }
+	step := func() { must.Get(s.Step(tokens))(t) }
 	step()
 	const steps = 50
 	var before, after runtime.MemStats

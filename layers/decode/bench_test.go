@@ -15,6 +15,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -37,24 +38,22 @@ func BenchmarkStep(b *testing.B) {
 				if i%more == 0 {
 					b.StopTimer()
 					s.Reset()
-					must[[][]float64](b)(s.Step([][]int{prompt}))
+					must.Get(s.Step([][]int{prompt}))(b)
 					b.StartTimer()
 				}
-				if _, err := s.Step(token); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(s.Step(token))(b)
 			}
 		})
 		b.Run(fmt.Sprintf("whole/%d", length), func(b *testing.B) {
 			g := G.NewGraph()
-			logits := must[*G.Node](b)(d.Forward(&layers.Build{}, ids(g, "ids", prompt), layers.Mask{}))
+			logits := must.Get(d.Forward(&layers.Build{}, ids(g, "ids", prompt), layers.Mask{}))(b)
 			var v G.Value
 			G.Read(logits, &v)
 			vm := G.NewTapeMachine(g)
 			defer vm.Close()
 			b.ReportAllocs()
 			for b.Loop() {
-				noError(b, vm.RunAll())
+				must.Do(b, vm.RunAll())
 				vm.Reset()
 			}
 		})
@@ -70,9 +69,9 @@ func BenchmarkCapacity(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				if i%4 == 0 {
 					s.Reset()
-					must[[][]float64](b)(s.Step([][]int{{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}))
+					must.Get(s.Step([][]int{{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}))(b)
 				}
-				must[[][]float64](b)(s.Step([][]int{{7}}))
+				must.Get(s.Step([][]int{{7}}))(b)
 			}
 		})
 	}
@@ -81,11 +80,11 @@ func BenchmarkCapacity(b *testing.B) {
 // newGPT2 returns a model of GPT-2's shape with 124 million random weights.
 func newGPT2(b *testing.B) (*layers.Params, *layers.Decoder) {
 	const vocab, dim, blocks, context = 50_257, 768, 12, 1024
-	p := must[*layers.Params](b)(layers.NewParams(tensor.Float32, 1))
-	d := must[*layers.Decoder](b)(layers.NewDecoder(p, layers.ModelConfig{
+	p := must.Get(layers.NewParams(tensor.Float32, 1))(b)
+	d := must.Get(layers.NewDecoder(p, layers.ModelConfig{
 		Vocab: vocab, Dim: dim, Layers: blocks, Positions: layers.Learned{MaxLen: context}, Tied: true, EmbeddingScale: 1,
 		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 12}, FeedForward: layers.FeedForwardConfig{Hidden: 4 * dim, Activation: layers.GELUTanh}},
-	}))
+	}))(b)
 	return p, d
 }
 
@@ -104,7 +103,7 @@ func BenchmarkGPT2(b *testing.B) {
 	const dim, blocks, prompt = 768, 12, 512
 	p, d := newGPT2(b)
 	s, tokens := newSession(b, d, decode.Config{}), gpt2Prompt()
-	read := func() { s.Reset(); must[[][]float64](b)(s.Step([][]int{tokens})) }
+	read := func() { s.Reset(); must.Get(s.Step([][]int{tokens}))(b) }
 	b.Run("prompt", func(b *testing.B) {
 		x, w, y := make([]float32, prompt*dim), make([]float32, 4*dim*dim), make([]float32, prompt*4*dim)
 		product := func() { // as large as the products of a block
@@ -127,7 +126,7 @@ func BenchmarkGPT2(b *testing.B) {
 		}
 		read()
 		s.Step([][]int{{1}})
-		took := fastest(b, func() { must[[][]float64](b)(s.Step([][]int{{7}})) }, func() { sum(pieces) })
+		took := fastest(b, func() { must.Get(s.Step([][]int{{7}}))(b) }, func() { sum(pieces) })
 		b.ReportMetric(took[0].Seconds()*1e3, "ms/token")
 		b.ReportMetric(took[1].Seconds()*1e3, "ms/read")
 		b.ReportMetric(took[0].Seconds()/took[1].Seconds(), "of-read")
@@ -145,7 +144,7 @@ func BenchmarkInt8(b *testing.B) {
 			batch, context int
 		}{{"token/1", 1, 16}, {"token/8", 8, 16}, {"prompt", 1, 512}} {
 			s, tokens := newSession(b, d, decode.Config{Batch: c.batch}), gpt2Prompt()[:c.context]
-			step := func(row []int) { must[[][]float64](b)(s.Step(slices.Repeat([][]int{row}, c.batch))) }
+			step := func(row []int) { must.Get(s.Step(slices.Repeat([][]int{row}, c.batch)))(b) }
 			read := func() { s.Reset(); step(tokens) }
 			next := func() {
 				if s.Room(0) < 900 {
@@ -160,7 +159,7 @@ func BenchmarkInt8(b *testing.B) {
 			}
 			steps[c.name] = append(steps[c.name], next)
 		}
-		noError(b, p.Quantize()) // the graphs built so far keep the float32 weights
+		must.Do(b, p.Quantize()) // the graphs built so far keep the float32 weights
 	}
 	for _, name := range []string{"token/1", "token/8", "prompt"} {
 		b.Run(name, func(b *testing.B) {

@@ -180,20 +180,3 @@ func check(err error) {
 		log.Fatal(err)
 	}
 }
-
-func ExampleSampler_Probs() {
-	logits := []float64{math.Log(.5), math.Log(.25), math.Log(.15), math.Log(.1)}
-	for _, s := range []decode.Sampler{{}, {Temperature: 1}, {Temperature: 0.5}, {Temperature: 1, TopK: 2}, {Temperature: 1, TopP: 0.8}} {
-		probs, err := s.Probs(logits)
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("%.2f\n", probs)
-	}
-	// Output:
-	// [1.00 0.00 0.00 0.00]
-	// [0.50 0.25 0.15 0.10]
-	// [0.72 0.18 0.07 0.03]
-	// [0.67 0.33 0.00 0.00]
-	// [0.56 0.28 0.17 0.00]
-}

@@ -6,14 +6,15 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/extremes"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
 
 func TestExtremes(t *testing.T) {
-	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+	p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
 	model := layers.ModelConfig{Vocab: 5, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 8}}
-	decoder := must[*layers.Decoder](t)(layers.NewDecoder(p, model))
+	decoder := must.Get(layers.NewDecoder(p, model))(t)
 	pair := newEncoderDecoder(t, tensor.Float32, model)
 	mask := layers.Mask{Window: &layers.Window{Left: 2, Right: 0}, Slopes: []float64{0.5}}
 

@@ -200,7 +200,7 @@ func (g *generation) extend(i int, logits []float64) (token int, err error) {
 	if len(barred[0])+len(barred[1])+len(barred[2]) > 0 || g.Sampler.penalizes() {
 		g.changed = append(g.changed[:0], logits...) // the logits belong to the model
 		logits = g.changed
-		g.Sampler.Penalize(logits, g.prompts[i], r.Tokens)
+		g.Sampler.penalize(logits, g.prompts[i], r.Tokens)
 		for _, ids := range barred {
 			for _, id := range ids {
 				if id >= 0 && id < len(logits) {

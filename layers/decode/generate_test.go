@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers/decode"
 )
 
@@ -105,8 +106,7 @@ func TestGenerateSeeds(t *testing.T) {
 func TestGenerateFollowsProbs(t *testing.T) {
 	const n = 20_000
 	sampler := decode.Sampler{Temperature: 1.2}
-	probs, err := sampler.Probs(hashed([]int{1}, 6))
-	noError(t, err)
+	probs := must.Get(sampler.Probs(hashed([]int{1}, 6)))(t)
 	first := func(m *fake, seed uint64, prompts [][]int) (tokens []int) {
 		results := generate(t, m, prompts, decode.Options{Sampler: sampler, Seed: seed, MaxTokens: 1})
 		for _, r := range results {
@@ -268,7 +268,7 @@ func TestOnToken(t *testing.T) {
 			return sequence != 2 || len(calls) < 8
 		},
 	})
-	noError(t, err)
+	must.Do(t, err)
 	var want []call
 	for step := range 6 {
 		for i, r := range results {

@@ -9,36 +9,20 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// noError ends the test if there is an error.
-func noError(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// must returns v, or ends the test if there is an error.
-func must[T any](t testing.TB) func(v T, err error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		noError(t, err)
-		return v
-	}
-}
-
 // generate and beam call Generate and Beam, and end the test if there is an error.
 func generate(t testing.TB, m decode.Model, prompts [][]int, o decode.Options) []decode.Result {
 	t.Helper()
-	return must[[]decode.Result](t)(decode.Generate(t.Context(), m, prompts, o))
+	return must.Get(decode.Generate(t.Context(), m, prompts, o))(t)
 }
 
 func beam(t testing.TB, m decode.Model, prompts [][]int, o decode.BeamOptions) [][]decode.Hypothesis {
 	t.Helper()
-	return must[[][]decode.Hypothesis](t)(decode.Beam(t.Context(), m, prompts, o))
+	return must.Get(decode.Beam(t.Context(), m, prompts, o))(t)
 }
 
 const sessionVocab, sessionCapacity = 7, 14
@@ -65,12 +49,12 @@ func sessionConfigs() map[string]layers.ModelConfig {
 
 func newDecoder(t testing.TB, dt tensor.Dtype, c layers.ModelConfig) *layers.Decoder {
 	t.Helper()
-	return must[*layers.Decoder](t)(layers.NewDecoder(must[*layers.Params](t)(layers.NewParams(dt, 5)), c))
+	return must.Get(layers.NewDecoder(must.Get(layers.NewParams(dt, 5))(t), c))(t)
 }
 
 func newSession(t testing.TB, d *layers.Decoder, c decode.Config) *decode.Session {
 	t.Helper()
-	s := must[*decode.Session](t)(decode.New(d, c))
+	s := must.Get(decode.New(d, c))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -91,13 +75,13 @@ func whole(t testing.TB, capacity int, model func(tokens *G.Node) (*G.Node, erro
 	return func(sequence []int) []float64 {
 		t.Helper()
 		if vm == nil {
-			logits := must[*G.Node](t)(model(ids(G.NewGraph(), "tokens", tokens)))
+			logits := must.Get(model(ids(G.NewGraph(), "tokens", tokens)))(t)
 			G.Read(logits, &value)
 			vm = G.NewTapeMachine(logits.Graph())
 			t.Cleanup(func() { vm.Close() })
 		}
 		copy(tokens, sequence)
-		noError(t, vm.RunAll())
+		must.Do(t, vm.RunAll())
 		defer vm.Reset()
 		var last []float64
 		end := len(sequence) * sessionVocab

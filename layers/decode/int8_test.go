@@ -7,6 +7,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -14,9 +15,9 @@ import (
 // newInt8Decoder is newDecoder with int8 weights.
 func newInt8Decoder(t testing.TB, c layers.ModelConfig) *layers.Decoder {
 	t.Helper()
-	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 5))
-	d := must[*layers.Decoder](t)(layers.NewDecoder(p, c))
-	noError(t, p.Quantize())
+	p := must.Get(layers.NewParams(tensor.Float32, 5))(t)
+	d := must.Get(layers.NewDecoder(p, c))(t)
+	must.Do(t, p.Quantize())
 	return d
 }
 
@@ -39,7 +40,7 @@ func TestInt8(t *testing.T) {
 						tokens[i] = tokens[i][:room]
 					}
 				}
-				logits := must[[][]float64](t)(batch.Step(tokens))
+				logits := must.Get(batch.Step(tokens))(t)
 				for i := range sequences {
 					if len(tokens[i]) == 0 {
 						continue
@@ -55,8 +56,8 @@ func TestInt8(t *testing.T) {
 				for j := range tokens {
 					tokens[j] = sequences[(i+j)%8]
 				}
-				together := slices.Clone(must[[][]float64](t)(batch.Step(tokens))[0])
-				if got := must[[][]float64](t)(alone.Step([][]int{sequence}))[0]; !slices.Equal(got, together) {
+				together := slices.Clone(must.Get(batch.Step(tokens))(t)[0])
+				if got := must.Get(alone.Step([][]int{sequence}))(t)[0]; !slices.Equal(got, together) {
 					t.Errorf("sequence %d has the logits %v alone and %v in a batch", i, got, together)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -17,7 +18,7 @@ func TestCacheMemory(t *testing.T) {
 	grown := func(capacity int) float64 {
 		before := memory.HeapInUse()
 		s := newSession(t, d, decode.Config{Batch: 2, Capacity: capacity})
-		must[[][]float64](t)(s.Step([][]int{{1, 2, 3}, {4}}))
+		must.Get(s.Step([][]int{{1, 2, 3}, {4}}))(t)
 		defer s.Close()
 		return float64(memory.HeapInUse()) - float64(before)
 	}
@@ -34,9 +35,7 @@ func TestGraphsAreFreed(t *testing.T) {
 	d := newDecoder(t, tensor.Float32, layers.ModelConfig{Vocab: 20, Dim: 32, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 2, Positions: layers.Rotary{}})
 	const rounds, limit = 30, 2 << 20 // a graph takes about 300 kB
 	run := func(s *decode.Session, tokens int) {
-		if _, err := s.Step([][]int{make([]int, tokens)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Step([][]int{make([]int, tokens)}))(t)
 		s.Reset()
 	}
 	before := memory.HeapInUse()

@@ -2,7 +2,6 @@ package decode
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -15,8 +14,8 @@ import (
 // chooses the likeliest token. With a Temperature above 0, it draws a token at random. These steps compute the
 // probabilities. Their order and results are those of the transformers library:
 //
-//  1. The penalties change the logits of tokens that the sequence already has: see Penalize. A greedy Sampler has
-//     penalties too.
+//  1. The penalties change the logits of tokens that the sequence already has, the RepetitionPenalty first. A greedy
+//     Sampler has penalties too.
 //  2. Softmax turns the logits, divided by Temperature, into probabilities.
 //  3. The TopK likeliest tokens are kept. Their probabilities are divided by their sum.
 //  4. The likeliest tokens are kept until their total probability is at least TopP. Their probabilities are again
@@ -42,49 +41,11 @@ type Sampler struct {
 	FrequencyPenalty float64 `json:"frequency_penalty"`
 }
 
-// Sample chooses a token. It draws one number from rng. If Temperature is 0, it draws no number, and rng may be nil.
-// Sample doesn't know the earlier tokens: if the Sampler has penalties, call Penalize first.
-//
-// Sample returns an error if the Sampler is invalid, if a logit is NaN or +Inf, or if all logits are −Inf.
-func (s Sampler) Sample(logits []float64, rng *rand.Rand) (token int, err error) {
-	defer prefix(&err)
-	if err := s.Check(); err != nil {
-		return 0, err
-	}
-	best, err := likeliest(logits)
-	if err != nil {
-		return 0, err
-	}
-	return s.sample(logits, best, rng), nil
-}
-
-// Probs returns the probability with which Sample chooses each token. Their sum is 1, except for rounding. Probs
-// returns the same errors as Sample.
-func (s Sampler) Probs(logits []float64) ([]float64, error) {
-	if err := s.Check(); err != nil {
-		return nil, fmt.Errorf("decode: %w", err)
-	}
-	best, err := likeliest(logits)
-	if err != nil {
-		return nil, fmt.Errorf("decode: %w", err)
-	}
-	probs := make([]float64, len(logits))
-	if s.Temperature == 0 {
-		probs[best] = 1
-		return probs, nil
-	}
-	ids, weights, total := s.weigh(logits, best)
-	for i, w := range weights {
-		probs[idOf(ids, i)] = w / total
-	}
-	return probs, nil
-}
-
-// Penalize applies the penalties to logits, in place. The argument prompt has the tokens before the generated ones, and
+// penalize applies the penalties to logits, in place. The argument prompt has the tokens before the generated ones, and
 // generated those that have been chosen so far. First the RepetitionPenalty changes the logit of each token in prompt
 // and generated, once. Then the PresencePenalty and the FrequencyPenalty change those in generated. Ids without a logit
 // have no effect.
-func (s Sampler) Penalize(logits []float64, prompt, generated []int) {
+func (s Sampler) penalize(logits []float64, prompt, generated []int) {
 	has := func(id int) bool { return id >= 0 && id < len(logits) }
 	if r := s.RepetitionPenalty; r != 0 && r != 1 {
 		seen := map[int]bool{}
@@ -115,7 +76,7 @@ func (s Sampler) Penalize(logits []float64, prompt, generated []int) {
 	}
 }
 
-// penalizes reports whether Penalize changes logits.
+// penalizes reports whether penalize changes logits.
 func (s Sampler) penalizes() bool {
 	return s.RepetitionPenalty != 0 && s.RepetitionPenalty != 1 || s.PresencePenalty != 0 || s.FrequencyPenalty != 0
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -69,8 +70,7 @@ func TestProbs(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			logits := slices.Clone(tc.logits)
-			got, err := tc.sampler.Probs(logits)
-			noError(t, err)
+			got := must.Get(tc.sampler.Probs(logits))(t)
 			for i := range tc.want {
 				if !near(got[i], tc.want[i]) || (got[i] == 0) != (tc.want[i] == 0) {
 					t.Fatalf("got %v, want %v", got, tc.want)
@@ -90,10 +90,10 @@ func TestTransformers(t *testing.T) {
 		Logits, Probs     []float64
 		Prompt, Generated []int
 	}
-	noError(t, json.Unmarshal(must[[]byte](t)(os.ReadFile("testdata/sampler.json")), &cases))
+	must.Do(t, json.Unmarshal(must.Get(os.ReadFile("testdata/sampler.json"))(t), &cases))
 	for _, c := range cases {
 		c.Sampler.Penalize(c.Logits, append(c.Prompt, -1, 99), append(c.Generated, len(c.Logits)))
-		probs := must[[]float64](t)(c.Sampler.Probs(c.Logits))
+		probs := must.Get(c.Sampler.Probs(c.Logits))(t)
 		for id, want := range c.Probs {
 			if !(math.Abs(probs[id]-want) <= 1e-14) || (probs[id] == 0) != (want == 0) {
 				t.Errorf("%+v: got %v, want %v", c.Sampler, probs, c.Probs)
@@ -163,13 +163,11 @@ func TestSampleFollowsProbs(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			probs, err := tc.sampler.Probs(logits)
-			noError(t, err)
+			probs := must.Get(tc.sampler.Probs(logits))(t)
 			rng := rand.New(rand.NewPCG(testseed.Of(t), 1))
 			counts := make([]int, len(logits))
 			for range 50_000 {
-				token, err := tc.sampler.Sample(logits, rng)
-				noError(t, err)
+				token := must.Get(tc.sampler.Sample(logits, rng))(t)
 				counts[token]++
 			}
 			wantCounts(t, counts, probs)
@@ -209,8 +207,7 @@ func TestOptionsThatKeepAll(t *testing.T) {
 	draws := func(s decode.Sampler) (tokens []int) {
 		rng := rand.New(rand.NewPCG(seed, 6))
 		for range 200 {
-			token, err := s.Sample(logits, rng)
-			noError(t, err)
+			token := must.Get(s.Sample(logits, rng))(t)
 			tokens = append(tokens, token)
 		}
 		return tokens

@@ -11,6 +11,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -42,15 +43,15 @@ func sameSteps(t *testing.T, got, want forgetter, tol float64) {
 	} {
 		switch action := action.(type) {
 		case [][]int:
-			g, w := must[[][]float64](t)(got.Step(action)), must[[][]float64](t)(want.Step(action))
+			g, w := must.Get(got.Step(action))(t), must.Get(want.Step(action))(t)
 			wantLogits(t, fmt.Sprintf("step %d", n), g, w, tol)
 		case []int:
 			for _, m := range []decode.Model{got, want} {
-				noError(t, m.Reorder(action))
+				must.Do(t, m.Reorder(action))
 			}
 		case int:
 			for _, m := range []forgetter{got, want} {
-				noError(t, m.Forget(action))
+				must.Do(t, m.Forget(action))
 			}
 		}
 		for i := range want.Batch() {
@@ -77,16 +78,16 @@ func TestSessionIsTheFullPass(t *testing.T) {
 // TestSessionWithAdapter checks that a session with an adapter gives the logits of the merged model.
 func TestSessionWithAdapter(t *testing.T) {
 	model := func() (*layers.Decoder, *layers.Params) {
-		p := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 5))
-		return must[*layers.Decoder](t)(layers.NewDecoder(p, sessionConfigs()["grouped heads"])), p
+		p := must.Get(layers.NewParams(tensor.Float64, 5))(t)
+		return must.Get(layers.NewDecoder(p, sessionConfigs()["grouped heads"]))(t), p
 	}
 	d, p := model()
 	merged, q := model()
-	a := must[*layers.Adapter](t)(layers.NewAdapter(p, layers.LowRank{Rank: 2, Dropout: 0.5}, 1))
+	a := must.Get(layers.NewAdapter(p, layers.LowRank{Rank: 2, Dropout: 0.5}, 1))(t)
 	for i, x := range a.Params.All() {
-		noError(t, x.Value.Memset(0.1*float64(i%3)+0.1))
+		must.Do(t, x.Value.Memset(0.1*float64(i%3)+0.1))
 	}
-	noError(t, a.Merge(q))
+	must.Do(t, a.Merge(q))
 	s := newSession(t, d, decode.Config{Batch: 3, Capacity: sessionCapacity, Adapter: a})
 	sameSteps(t, s, cacheless(3, wholeDecoder(t, merged, layers.Mask{})), 1e-12)
 }
@@ -200,7 +201,7 @@ func TestSessionErrors(t *testing.T) {
 	}
 
 	s := newSession(t, learned, decode.Config{Batch: 2})
-	must[[][]float64](t)(s.Step([][]int{{1, 2}, {3}}))
+	must.Get(s.Step([][]int{{1, 2}, {3}}))(t)
 	for _, tc := range []struct {
 		tokens [][]int
 		want   string
@@ -224,7 +225,7 @@ func TestSessionErrors(t *testing.T) {
 	full := cacheless(2, wholeDecoder(t, learned, layers.Mask{}))
 	full.sequences = [][]int{{1, 2}, {3}}
 	next := [][]int{{4}, {5, 6}}
-	wantLogits(t, "after errors", must[[][]float64](t)(s.Step(next)), must[[][]float64](t)(full.Step(next)), 1e-10)
+	wantLogits(t, "after errors", must.Get(s.Step(next))(t), must.Get(full.Step(next))(t), 1e-10)
 }
 
 // TestSessionStepFails checks that a failed step doesn't change the session. Later steps can use the same graphs.
@@ -236,14 +237,14 @@ func TestSessionStepFails(t *testing.T) {
 	full.logits = whole(t, capacity, func(tokens *G.Node) (*G.Node, error) { return d.Forward(&layers.Build{}, tokens, layers.Mask{}) })
 	step := func(what string, tokens [][]int) {
 		t.Helper()
-		wantLogits(t, what, must[[][]float64](t)(s.Step(tokens)), must[[][]float64](t)(full.Step(tokens)), 1e-10)
+		wantLogits(t, what, must.Get(s.Step(tokens))(t), must.Get(full.Step(tokens))(t), 1e-10)
 	}
 	step("before", [][]int{{1}, {3}})
 
 	// New graphs get an embedding table without the last tokens.
 	table := d.Embedding
 	other := func(vocab, dim int) *layers.Embedding {
-		return must[*layers.Embedding](t)(layers.NewEmbedding(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), vocab, dim, layers.Init{}))
+		return must.Get(layers.NewEmbedding(must.Get(layers.NewParams(tensor.Float64, 1))(t), vocab, dim, layers.Init{}))(t)
 	}
 	d.Embedding = other(4, 8)
 	copy(d.Embedding.Weight.Value.Float64s(), table.Weight.Value.Float64s())
@@ -267,7 +268,7 @@ func TestSessionStepFails(t *testing.T) {
 
 func TestSessionClose(t *testing.T) {
 	s := newSession(t, newDecoder(t, tensor.Float64, sessionConfigs()["learned"]), decode.Config{})
-	must[[][]float64](t)(s.Step([][]int{{1, 2}}))
+	must.Get(s.Step([][]int{{1, 2}}))(t)
 	for range 2 {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -317,7 +318,7 @@ func TestChunks(t *testing.T) {
 				var first [][]float64
 				for _, s := range sessions {
 					s.Reset()
-					got := must[[][]float64](t)(s.Step(rows))
+					got := must.Get(s.Step(rows))(t)
 					wantLogits(t, fmt.Sprint(lengths), got, want, 1e-9)
 					if first == nil {
 						first = got
@@ -341,8 +342,8 @@ func TestSessionBits(t *testing.T) {
 	var want string
 	for _, cores := range []int{1, 2, 3, 8} {
 		s := newSession(t, d, decode.Config{Capacity: 200, Cores: cores})
-		got := fmt.Sprint(must[[][]float64](t)(s.Step([][]int{prompt})))
-		got += fmt.Sprint(must[[][]float64](t)(s.Step([][]int{{5}})))
+		got := fmt.Sprint(must.Get(s.Step([][]int{prompt}))(t))
+		got += fmt.Sprint(must.Get(s.Step([][]int{{5}}))(t))
 		if want == "" {
 			want = got
 		} else if got != want {
@@ -356,8 +357,8 @@ func TestSessionVocab(t *testing.T) {
 	d := newDecoder(t, tensor.Float32, sessionConfigs()["rotary"])
 	every := newSession(t, d, decode.Config{Batch: 2, Capacity: 5})
 	some := newSession(t, d, decode.Config{Batch: 2, Capacity: 5, Vocab: 4})
-	want := must[[][]float64](t)(every.Step([][]int{{1, 2}, {3}}))
-	got := must[[][]float64](t)(some.Step([][]int{{1, 2}, {3}}))
+	want := must.Get(every.Step([][]int{{1, 2}, {3}}))(t)
+	got := must.Get(some.Step([][]int{{1, 2}, {3}}))(t)
 	if some.Vocab() != 4 || !slices.Equal(got[0], want[0][:4]) || !slices.Equal(got[1], want[1][:4]) {
 		t.Errorf("a Vocab of %d: got %v, want the first 4 logits of %v", some.Vocab(), got, want)
 	}
@@ -416,7 +417,7 @@ func TestCores(t *testing.T) {
 	var seen []int
 	c := layers.ModelConfig{Vocab: sessionVocab, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1, Positions: coresSeen{seen: &seen}}
 	d := newDecoder(t, tensor.Float32, c)
-	must[[][]float64](t)(newSession(t, d, decode.Config{Capacity: 5, Cores: 3}).Step([][]int{{1, 2}}))
+	must.Get(newSession(t, d, decode.Config{Capacity: 5, Cores: 3}).Step([][]int{{1, 2}}))(t)
 	newSeq2Seq(t, newEncoderDecoder(t, tensor.Float32, c), decode.Seq2SeqConfig{SourceLen: 3, Capacity: 5, Cores: 3})
 	if want := []int{3, 3, 3, 3, 3}; !slices.Equal(seen, want) { // two graphs of the Session and three of the Seq2Seq
 		t.Errorf("the graphs have Cores %v, want %v", seen, want)
@@ -424,7 +425,7 @@ func TestCores(t *testing.T) {
 	s := newSession(t, d, decode.Config{Capacity: 1000})
 	seen = nil
 	for n := 1; n < 1000; n += 7 {
-		must[[][]float64](t)(s.Step([][]int{make([]int, n)}))
+		must.Get(s.Step([][]int{make([]int, n)}))(t)
 		s.Reset()
 	}
 	if len(seen) > 6 {

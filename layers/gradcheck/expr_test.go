@@ -11,6 +11,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/gradcheck"
 )
@@ -22,19 +23,19 @@ func layer(x, w, b *tensor.Dense) (cost, xn, wn, bn *G.Node) {
 		return G.NewTensor(g, v.Dtype(), v.Dims(), G.WithName(name), G.WithShape(v.Shape()...), G.WithValue(v))
 	}
 	xn, wn, bn = node("x", x), node("w", w), node("b", b)
-	y := must(G.Tanh(must(G.BroadcastAdd(must(G.Mul(xn, wn)), bn, nil, []byte{0}))))
-	return must(gradcheck.Project(y, 3)), xn, wn, bn
+	y := G.Must(G.Tanh(G.Must(G.BroadcastAdd(G.Must(G.Mul(xn, wn)), bn, nil, []byte{0}))))
+	return G.Must(gradcheck.Project(y, 3)), xn, wn, bn
 }
 
 func TestExpr(t *testing.T) {
 	x, w, b := wave(4, 3), wave(3, 2), wave(1, 2)
-	noError(t, b.Reshape(2))
+	must.Do(t, b.Reshape(2))
 	before := bytesOf(x) + bytesOf(w) + bytesOf(b)
 
 	t.Run("without a gradient in the graph", func(t *testing.T) {
 		cost, xn, wn, bn := layer(x, w, b)
 		for range 3 { // the first call adds the gradient to the graph; the others use it
-			noError(t, gradcheck.Expr(cost, wn, bn, xn))
+			must.Do(t, gradcheck.Expr(cost, wn, bn, xn))
 		}
 		if err := (gradcheck.Config{Directional: true}).Expr(cost, wn, bn, xn); err != nil {
 			t.Error(err)
@@ -42,9 +43,7 @@ func TestExpr(t *testing.T) {
 	})
 	t.Run("with a gradient in the graph", func(t *testing.T) {
 		cost, _, wn, bn := layer(x, w, b)
-		if _, err := G.Grad(cost, wn, bn); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(G.Grad(cost, wn, bn))(t)
 		nodes := len(cost.Graph().AllNodes())
 		if err := gradcheck.Expr(cost, wn); err != nil {
 			t.Error(err)
@@ -55,23 +54,20 @@ func TestExpr(t *testing.T) {
 	})
 	t.Run("between the steps of training", func(t *testing.T) {
 		cost, _, wn, bn := layer(x, w, b)
-		if _, err := G.Grad(cost, wn, bn); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(G.Grad(cost, wn, bn))(t)
 		var seen G.Value
 		G.Read(cost, &seen)
 		vm := G.NewTapeMachine(cost.Graph(), G.BindDualValues(wn, bn))
 		defer vm.Close()
 		step := func() (float64, []float64) {
 			t.Helper()
-			noError(t, vm.RunAll())
+			must.Do(t, vm.RunAll())
 			vm.Reset()
-			d, err := wn.Grad()
-			noError(t, err)
+			d := must.Get(wn.Grad())(t)
 			return seen.Data().(float64), slices.Clone(d.Data().([]float64))
 		}
 		cost1, grad1 := step()
-		noError(t, gradcheck.Expr(cost, bn, wn))
+		must.Do(t, gradcheck.Expr(cost, bn, wn))
 		if seen.Data().(float64) != cost1 {
 			t.Error("the check wrote to a variable that the graph's own Read fills")
 		}
@@ -89,7 +85,7 @@ func TestExpr(t *testing.T) {
 	t.Run("scalar value", func(t *testing.T) {
 		g := G.NewGraph()
 		s := G.NewScalar(g, G.Float64, G.WithName("s"), G.WithValue(0.3))
-		if err := gradcheck.Expr(must(G.Exp(s)), s); err != nil {
+		if err := gradcheck.Expr(G.Must(G.Exp(s)), s); err != nil {
 			t.Error(err)
 		}
 		if s.Value().Data() != 0.3 {
@@ -97,13 +93,12 @@ func TestExpr(t *testing.T) {
 		}
 	})
 	t.Run("in place, strided", func(t *testing.T) {
-		v, err := wave(4, 3).Slice(nil, tensor.S(1))
-		noError(t, err)
+		v := must.Get(wave(4, 3).Slice(nil, tensor.S(1)))(t)
 		view := v.(*tensor.Dense)
 		was := bytesOf(view)
 		g := G.NewGraph()
 		n := G.NewVector(g, G.Float64, G.WithName("view"), G.WithShape(4), G.WithValue(view))
-		cost := must(gradcheck.Project(n, 1))
+		cost := G.Must(gradcheck.Project(n, 1))
 		if err := gradcheck.Expr(cost, n); err != nil {
 			t.Error(err)
 		}
@@ -133,7 +128,7 @@ func TestExprRestoresAfterErrors(t *testing.T) {
 			before := bytesOf(v)
 			g := G.NewGraph()
 			x := G.NewVector(g, G.Float64, G.WithName("x"), G.WithShape(3), G.WithValue(v))
-			if err := c.Expr(must(G.Sum(must(G.ApplyOp(op, x)))), x); err == nil {
+			if err := c.Expr(G.Must(G.Sum(G.Must(G.ApplyOp(op, x)))), x); err == nil {
 				t.Errorf("%s: got no error", name)
 			}
 			if bytesOf(v) != before {
@@ -155,10 +150,10 @@ func TestExprErrors(t *testing.T) {
 
 	partial, _, partialW, partialB := layer(x, w, b)
 	differentiated, _, dw, _ := layer(x, w, b)
-	doubled := must(G.Add(differentiated, differentiated))
+	doubled := G.Must(G.Add(differentiated, differentiated))
 	inner, _, iw, _ := layer(x, w, b)
-	outer := must(G.Add(inner, inner))
-	noError(t, errors.Join(second(G.Grad(partial, partialW)), second(G.Grad(differentiated, dw)), second(G.Grad(outer, iw))))
+	outer := G.Must(G.Add(inner, inner))
+	must.Do(t, errors.Join(second(G.Grad(partial, partialW)), second(G.Grad(differentiated, dw)), second(G.Grad(outer, iw))))
 
 	g := G.NewGraph()
 	mine := vec(1, 2, 3)
@@ -166,7 +161,7 @@ func TestExprErrors(t *testing.T) {
 		G.NewVector(g, G.Float64, G.WithName("tied0"), G.WithShape(3), G.WithValue(mine)),
 		G.NewVector(g, G.Float64, G.WithName("tied1"), G.WithShape(3), G.WithValue(mine)),
 	}
-	tiedCost := must(gradcheck.Project(must(G.HadamardProd(tied[0], tied[1])), 1))
+	tiedCost := G.Must(gradcheck.Project(G.Must(G.HadamardProd(tied[0], tied[1])), 1))
 	unbound := G.NewScalar(g, G.Float64, G.WithName("unbound"))
 	f32 := G.NewScalar(g, G.Float32, G.WithName("f32"), G.WithValue(float32(1)))
 
@@ -201,8 +196,7 @@ func TestExprErrors(t *testing.T) {
 
 	logits := G.NewMatrix(g, G.Float64, G.WithName("logits"), G.WithShape(2, 2), G.WithValue(wave(2, 2)))
 	classes := G.NewVector(g, tensor.Int, G.WithName("classes"), G.WithShape(2), G.WithValue(tensor.New(tensor.WithBacking([]int{0, 2}))))
-	loss, err := layers.CrossEntropy(&layers.Build{}, logits, classes, layers.CrossEntropyOptions{})
-	noError(t, err)
+	loss := must.Get(layers.CrossEntropy(&layers.Build{}, logits, classes, layers.CrossEntropyOptions{}))(t)
 	const want = "gradcheck: running the expression: cross-entropy: target 2 at position 1"
 	if err := gradcheck.Expr(loss.Mean, logits); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want an error that begins with %q", err, want)
@@ -217,10 +211,10 @@ func TestProject(t *testing.T) {
 		g := G.NewGraph()
 		n := G.NewTensor(g, y.Dtype(), y.Dims(), G.WithName("y"), G.WithShape(y.Shape()...), G.WithValue(y))
 		var v G.Value
-		G.Read(must(gradcheck.Project(n, seed)), &v)
+		G.Read(G.Must(gradcheck.Project(n, seed)), &v)
 		vm := G.NewTapeMachine(g)
 		defer vm.Close()
-		noError(t, vm.RunAll())
+		must.Do(t, vm.RunAll())
 		return v.Data().(float64)
 	}
 	one := func(entry int) *tensor.Dense {
@@ -251,7 +245,7 @@ func TestProject(t *testing.T) {
 		t.Errorf("got the error %v, want one with %q", err, "must be float64")
 	}
 	s := G.NewScalar(g, G.Float64, G.WithName("s"), G.WithValue(0.4))
-	if err := gradcheck.Expr(must(gradcheck.Project(must(G.Exp(s)), 1)), s); err != nil {
+	if err := gradcheck.Expr(G.Must(gradcheck.Project(G.Must(G.Exp(s)), 1)), s); err != nil {
 		t.Errorf("scalar: %v", err)
 	}
 }
@@ -262,7 +256,7 @@ func TestExprFreesItsMachines(t *testing.T) {
 		g := G.NewGraph()
 		x := G.NewMatrix(g, tensor.Float64, G.WithName("x"), G.WithShape(20, 20), G.WithInit(G.Ones()))
 		cost := G.Must(G.Sum(G.Must(G.Square(x))))
-		noError(t, gradcheck.Expr(cost, x))
+		must.Do(t, gradcheck.Expr(cost, x))
 	}
 	check()
 	before := memory.HeapInUse()

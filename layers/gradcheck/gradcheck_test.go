@@ -10,27 +10,16 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
 type build = func(g *G.ExprGraph, nodes G.Nodes) (*G.Node, error)
 
-// must panics on an error. Check returns a panic in build as an error.
-func must(n *G.Node, err error) *G.Node { return G.Must(n, err) }
-
-// noError ends the test if there is an error.
-func noError(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestRightGradients(t *testing.T) {
 	transposed := wave(3, 4)
-	noError(t, transposed.T())
-	column, err := wave(4, 3).Slice(nil, tensor.S(1))
-	noError(t, err)
+	must.Do(t, transposed.T())
+	column := must.Get(wave(4, 3).Slice(nil, tensor.S(1)))(t)
 	scalar := tensor.New(tensor.FromScalar(0.7))
 	ids := tensor.New(tensor.WithShape(3), tensor.WithBacking([]int{4, 0, 4}))
 
@@ -48,36 +37,36 @@ func TestRightGradients(t *testing.T) {
 		{"vector", []gradcheck.Input{{Name: "x", Value: wave(5)}}, sumOf(cube())},
 		{"layer", []gradcheck.Input{{Name: "x", Value: wave(4, 3)}, {Name: "w", Value: wave(3, 2)}},
 			func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
-				return G.Sum(must(G.Tanh(must(G.Mul(nodes[0], nodes[1])))))
+				return G.Sum(G.Must(G.Tanh(G.Must(G.Mul(nodes[0], nodes[1])))))
 			}},
 		{"two uses", []gradcheck.Input{{Name: "x", Value: wave(5)}}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
-			return G.Sum(must(G.HadamardProd(nodes[0], must(G.Exp(nodes[0])))))
+			return G.Sum(G.Must(G.HadamardProd(nodes[0], G.Must(G.Exp(nodes[0])))))
 		}},
 		{"three axes", []gradcheck.Input{{Name: "a", Value: wave(2, 3, 4)}, {Name: "b", Value: wave(2, 4, 3)}},
 			func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
-				return gradcheck.Project(must(G.BatchedMatMul(nodes[0], nodes[1])), 1)
+				return gradcheck.Project(G.Must(G.BatchedMatMul(nodes[0], nodes[1])), 1)
 			}},
 		{"four axes", []gradcheck.Input{{Name: "a", Value: wave(2, 3, 2, 2)}}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
-			return gradcheck.Project(must(G.Transpose(must(G.Square(nodes[0])), 0, 2, 1, 3)), 1)
+			return gradcheck.Project(G.Must(G.Transpose(G.Must(G.Square(nodes[0])), 0, 2, 1, 3)), 1)
 		}},
 		{"fixed ids", []gradcheck.Input{{Name: "table", Value: wave(5, 2)}, {Name: "ids", Value: ids, Fixed: true}},
 			func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
-				return gradcheck.Project(must(G.ByIndices(nodes[0], nodes[1], 0)), 1)
+				return gradcheck.Project(G.Must(G.ByIndices(nodes[0], nodes[1], 0)), 1)
 			}},
 		{"unused input", []gradcheck.Input{{Name: "x", Value: wave(3)}, {Name: "unused", Value: wave(2, 2)}},
-			func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return G.Sum(must(G.Square(nodes[0]))) }},
+			func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return G.Sum(G.Must(G.Square(nodes[0]))) }},
 		{"no input used", []gradcheck.Input{{Name: "x", Value: wave(3)}, {Name: "other", Value: tensor.New(tensor.FromScalar(2.0)), Fixed: true}},
 			func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return G.Square(nodes[1]) }},
 		{"transposed", []gradcheck.Input{{Name: "x", Value: transposed}}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
-			return gradcheck.Project(must(G.Square(nodes[0])), 1)
+			return gradcheck.Project(G.Must(G.Square(nodes[0])), 1)
 		}},
 		{"view", []gradcheck.Input{{Name: "x", Value: column.(*tensor.Dense)}}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
-			return gradcheck.Project(must(G.Square(nodes[0])), 1)
+			return gradcheck.Project(G.Must(G.Square(nodes[0])), 1)
 		}},
 		{"column, row and one", []gradcheck.Input{{Value: wave(3, 1)}, {Value: wave(1, 3)}, {Value: wave(1, 1)}},
 			func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
-				outer := must(G.Mul(nodes[0], nodes[1]))
-				return G.Add(must(gradcheck.Project(outer, 1)), must(gradcheck.Project(must(G.Square(nodes[2])), 2)))
+				outer := G.Must(G.Mul(nodes[0], nodes[1]))
+				return G.Add(G.Must(gradcheck.Project(outer, 1)), G.Must(gradcheck.Project(G.Must(G.Square(nodes[2])), 2)))
 			}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -131,7 +120,7 @@ func TestWrongGradients(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			build := func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
-				return G.Add(must(G.Sum(must(G.Square(nodes[1])))), must(G.Sum(must(G.ApplyOp(tc.op, nodes[0])))))
+				return G.Add(G.Must(G.Sum(G.Must(G.Square(nodes[1])))), G.Must(G.Sum(G.Must(G.ApplyOp(tc.op, nodes[0])))))
 			}
 			inputs := []gradcheck.Input{{Name: "x", Value: wave(6)}, {Name: "good", Value: wave(2, 2)}}
 			err := gradcheck.Check(build, inputs...)
@@ -166,7 +155,7 @@ func TestMismatchNamesWorst(t *testing.T) {
 	}
 	err := gradcheck.Check(func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
 		slip := &elementwise{name: "slip", f: wrong.f, df: func(int, float64) float64 { return 1.01 }}
-		return G.Add(must(G.Sum(slip.apply(nodes[0]))), must(G.Sum(wrong.apply(nodes[1]))))
+		return G.Add(G.Must(G.Sum(slip.apply(nodes[0]))), G.Must(G.Sum(wrong.apply(nodes[1]))))
 	}, gradcheck.Input{Name: "a", Value: wave(2)}, gradcheck.Input{Name: "b", Value: wave(4)})
 	var m *gradcheck.MismatchError
 	if !errors.As(err, &m) {
@@ -216,9 +205,9 @@ func TestNotFinite(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	square := func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return G.Sum(must(G.Square(nodes[0]))) }
+	square := func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return G.Sum(G.Must(G.Square(nodes[0]))) }
 	apply := func(op G.Op) build {
-		return func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return G.Sum(must(G.ApplyOp(op, nodes[0]))) }
+		return func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return G.Sum(G.Must(G.ApplyOp(op, nodes[0]))) }
 	}
 	x := gradcheck.Input{Name: "x", Value: wave(3)}
 	f32 := tensor.New(tensor.WithShape(2), tensor.Of(tensor.Float32))
@@ -254,18 +243,18 @@ func TestErrors(t *testing.T) {
 		}, []gradcheck.Input{x}, "not in the graph given to build"},
 		{"unbound", gradcheck.Config{}, func(g *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
 			y := G.NewVector(g, G.Float64, G.WithName("y"), G.WithShape(3))
-			return G.Sum(must(G.Add(nodes[0], y)))
+			return G.Sum(G.Must(G.Add(nodes[0], y)))
 		}, []gradcheck.Input{x}, "y has no value"},
 		{"a weight that is bound", gradcheck.Config{}, func(g *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
 			w := G.NewVector(g, G.Float64, G.WithName("w"), G.WithShape(3), G.WithValue(wave(3)))
-			return G.Sum(must(G.HadamardProd(nodes[0], w)))
+			return G.Sum(G.Must(G.HadamardProd(nodes[0], w)))
 		}, []gradcheck.Input{x}, "reads w, which isn't among the inputs and would go unchecked: make it an Input, with Fixed if it isn't differentiated, or build the graph yourself and call Expr"},
 		{"no derivative", gradcheck.Config{}, apply(noDiff{cube()}), []gradcheck.Input{x}, "cube has no derivative"},
 		{"op fails", gradcheck.Config{}, apply(failing{cube()}), []gradcheck.Input{x}, "out of order"},
 		{"shape of the gradient", gradcheck.Config{}, apply(flat{cube()}), []gradcheck.Input{x},
 			"the gradient of x has shape (2), but x has shape (3)"},
 		{"op overwrites", gradcheck.Config{}, apply(scribbler{cube()}), []gradcheck.Input{x}, "changed its input x"},
-		{"NaN cost", gradcheck.Config{}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return G.Sum(must(G.Log(nodes[0]))) },
+		{"NaN cost", gradcheck.Config{}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return G.Sum(G.Must(G.Log(nodes[0]))) },
 			[]gradcheck.Input{{Value: vec(1, -1)}}, "the cost is NaN at the given values"},
 		{"step too small", gradcheck.Config{}, square, []gradcheck.Input{{Value: vec(1, 1e12)}}, "in0 at [1] is 1e+12: adding or subtracting Eps = 1e-06"},
 		{"step too small for a direction", gradcheck.Config{Directional: true}, square, []gradcheck.Input{{Value: vec(1, 1e12)}},
@@ -309,7 +298,7 @@ func TestNondeterministic(t *testing.T) {
 		"cost":     sumOf(random),
 		"gradient": sumOf(randomGrad),
 		"gorgonia.Dropout": func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
-			return gradcheck.Project(must(G.Dropout(nodes[0], 0.5)), 1)
+			return gradcheck.Project(G.Must(G.Dropout(nodes[0], 0.5)), 1)
 		},
 	} {
 		node := x
@@ -331,15 +320,15 @@ func TestGorgoniaFaults(t *testing.T) {
 		want  string
 	}{
 		{"Sum of four axes over axis 2", []int{2, 2, 3, 2}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
-			return gradcheck.Project(must(G.Sum(must(G.Square(nodes[0])), 2)), 1)
+			return gradcheck.Project(G.Must(G.Sum(G.Must(G.Square(nodes[0])), 2)), 1)
 		}, "gradient of x at"},
 		{"Reshape of a value used twice", []int{2, 3}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
-			h := must(G.Tanh(nodes[0]))
-			sq := must(G.Square(must(G.Reshape(h, tensor.Shape{6}))))
-			return G.Add(must(gradcheck.Project(h, 2)), must(gradcheck.Project(sq, 1)))
+			h := G.Must(G.Tanh(nodes[0]))
+			sq := G.Must(G.Square(G.Must(G.Reshape(h, tensor.Shape{6}))))
+			return G.Add(G.Must(gradcheck.Project(h, 2)), G.Must(gradcheck.Project(sq, 1)))
 		}, "gradient of x at"},
 		{"Reshape of an input", []int{2, 3}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
-			return G.Sum(must(G.HadamardProd(must(G.Reshape(nodes[0], tensor.Shape{3, 2})), G.NewConstant(2.0))))
+			return G.Sum(G.Must(G.HadamardProd(G.Must(G.Reshape(nodes[0], tensor.Shape{3, 2})), G.NewConstant(2.0))))
 		}, "changed its input x"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
@@ -22,10 +23,7 @@ func eachAdapter(t *testing.T, do func(t *testing.T, r reference, m *Model, a *l
 	each(t, func(t *testing.T, r reference) {
 		dir := filepath.Join(r.dir, "adapter")
 		m := r.open(t, tensor.Float64)
-		a, err := m.OpenAdapter(os.DirFS(dir), m.Params)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(m.OpenAdapter(os.DirFS(dir), m.Params))(t)
 		do(t, r, m, a, readValues(t, filepath.Join(dir, "expected.safetensors")))
 	})
 }
@@ -40,17 +38,10 @@ func TestAdapterLogits(t *testing.T) {
 		if *saved != "" { // with -run AdapterLogits, for testdata/make_adapters.py --check
 			dir = filepath.Join(*saved, r.name)
 		}
-		if err := m.SaveAdapter(dir, r.name, m.Params, a); err != nil {
-			t.Fatal(err)
-		}
-		again, err := m.OpenAdapter(os.DirFS(dir), m.Params)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.SaveAdapter(dir, r.name, m.Params, a))
+		again := must.Get(m.OpenAdapter(os.DirFS(dir), m.Params))(t)
 		compare(t, "with the saved adapter", m.run(t, x, &layers.Build{Adapter: again}), want, 1e-9, 0)
-		if err := a.Merge(m.Params); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Merge(m.Params))
 		compare(t, "merged", m.run(t, x, &layers.Build{}), want, 1e-9, 0)
 	})
 }
@@ -59,10 +50,7 @@ func TestAdapterLogits(t *testing.T) {
 func TestAdapterGradients(t *testing.T) {
 	testseed.Slow(t)
 	eachAdapter(t, func(t *testing.T, r reference, m *Model, a *layers.Adapter, expected values) {
-		table, err := m.adapterTensors(m.Params, a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(m.adapterTensors(m.Params, a))(t)
 		for i := range table {
 			table[i].Plus = 0
 		}
@@ -74,18 +62,10 @@ func TestAdapterGradients(t *testing.T) {
 // or, if that is a key of adapter_config.json, name it as unsupported. With an empty want, the adapter opens.
 func TestTamperedAdapter(t *testing.T) {
 	const dir = "testdata/llama/adapter"
-	m, err := Open("testdata/llama", tensor.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := os.ReadFile(filepath.Join(dir, adapter))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open("testdata/llama", tensor.Float32))(t)
+	config := must.Get(os.ReadFile(filepath.Join(dir, adapter)))(t)
 	tensors, _, err := safetensors.ReadFile(filepath.Join(dir, adapterWeights))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	none := func(x []safetensors.Tensor) []safetensors.Tensor { return x }
 	rename := func(old, new string) func([]safetensors.Tensor) []safetensors.Tensor {
 		return func(x []safetensors.Tensor) []safetensors.Tensor {
@@ -137,16 +117,11 @@ func TestTamperedAdapter(t *testing.T) {
 		list := make([]safetensors.Tensor, len(tensors))
 		copy(list, tensors)
 		var keys map[string]json.RawMessage
-		if err := json.Unmarshal(config, &keys); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(config, &keys))
 		if test.key != "" {
 			keys[test.key] = json.RawMessage(test.value)
 		}
-		content, err := json.Marshal(keys)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(json.Marshal(keys))(t)
 		a, err := m.OpenAdapter(fstest.MapFS{
 			adapter:        {Data: content},
 			adapterWeights: {Data: []byte(file(t, test.change(list)...))},
@@ -168,11 +143,8 @@ func TestTamperedAdapter(t *testing.T) {
 
 // TestAdapterOfTiedHead opens an adapter for a head whose weight is also the table of the embeddings.
 func TestAdapterOfTiedHead(t *testing.T) {
-	m, err := Open("testdata/gpt2", tensor.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = m.OpenAdapter(fstest.MapFS{
+	m := must.Get(Open("testdata/gpt2", tensor.Float32))(t)
+	_, err := m.OpenAdapter(fstest.MapFS{
 		adapter: {Data: []byte(`{"r": 1, "target_modules": ["lm_head"]}`)},
 		adapterWeights: {Data: []byte(file(t,
 			safetensors.Tensor{Name: "base_model.model.lm_head.lora_A.weight", Shape: []int{1, 16}, Data: make([]float32, 16)},
@@ -197,16 +169,10 @@ func TestSaveAdapterErrors(t *testing.T) {
 		{"roberta-classes", layers.LowRank{Rank: 1, Targets: []string{"query"}, Whole: []string{"head"}}, ""},
 		{"modernbert", layers.LowRank{Rank: 1, Targets: []string{"up"}, Joint: [][]string{{"query", "key", "value"}, {"gate", "up"}}}, ""},
 	} {
-		m, err := Open("testdata/"+test.model, tensor.Float32)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := layers.NewAdapter(m.Params, test.low, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Open("testdata/"+test.model, tensor.Float32))(t)
+		a := must.Get(layers.NewAdapter(m.Params, test.low, 1))(t)
 		dir := t.TempDir()
-		err = m.SaveAdapter(dir, "base", m.Params, a)
+		err := m.SaveAdapter(dir, "base", m.Params, a)
 		if test.want == "" && err == nil {
 			_, err = m.OpenAdapter(os.DirFS(dir), m.Params)
 		}
@@ -221,13 +187,8 @@ func TestSaveAdapterErrors(t *testing.T) {
 func TestAdapterOfAnotherBase(t *testing.T) {
 	const dir, head = "testdata/mistral/adapter", "base_model.model.lm_head.base_layer.weight"
 	tensors, _, err := safetensors.ReadFile(filepath.Join(dir, adapterWeights))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := os.ReadFile(filepath.Join(dir, adapter))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	config := must.Get(os.ReadFile(filepath.Join(dir, adapter)))(t)
 	i := slices.IndexFunc(tensors, func(x safetensors.Tensor) bool { return x.Name == head })
 	weights, ok := tensors[i].Data.([]float32)
 	if !ok {
@@ -243,14 +204,11 @@ func TestAdapterOfAnotherBase(t *testing.T) {
 		{"another shape", func() { tensors[i].Shape = []int{16, 41} }, `"` + head + `" must have shape (41, 16), got (16, 41)`},
 		{"another layer", func() { tensors[i].Name = "base_model.model.other.base_layer.weight" }, `unexpected: "base_model.model.other.base_layer.weight"`},
 	} {
-		m, err := Open("testdata/mistral", tensor.Float32)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Open("testdata/mistral", tensor.Float32))(t)
 		before := tensors[i]
 		copy(weights, m.Params.Get("head.weight").Value.Float32s()) // the file has them as bfloat16
 		test.change()
-		_, err = m.OpenAdapter(fstest.MapFS{adapter: {Data: config}, adapterWeights: {Data: []byte(file(t, tensors...))}}, m.Params)
+		_, err := m.OpenAdapter(fstest.MapFS{adapter: {Data: config}, adapterWeights: {Data: []byte(file(t, tensors...))}}, m.Params)
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: error %v, want %q", test.what, err, test.want)
 		}

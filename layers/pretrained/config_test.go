@@ -16,6 +16,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -32,14 +33,9 @@ func folder(config string, others ...string) fstest.MapFS {
 // TestDefaults checks that a config.json with only a model_type means the same as one with all the values that the
 // reference library has for missing keys, in today's spelling.
 func TestDefaults(t *testing.T) {
-	content, err := os.ReadFile("testdata/defaults.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile("testdata/defaults.json"))(t)
 	var full map[string]json.RawMessage
-	if err := json.Unmarshal(content, &full); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(content, &full))
 	for _, a := range architectures {
 		want, err := ReadConfig(folder(string(full[a.name])))
 		if err != nil {
@@ -219,10 +215,7 @@ func TestEmbeddingFolder(t *testing.T) {
 	} {
 		fsys[name] = &fstest.MapFile{Data: []byte(content)}
 	}
-	c, err := ReadConfig(fsys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(ReadConfig(fsys))(t)
 	if c.Folder != "0_Transformer" || c.Head != "states" || c.MaxLen != 256 || !c.Lowercase || !c.Normalize || c.Pooling != layers.LastPooling ||
 		c.Prompts["query"] != "find: " || c.Prompt != "query" || c.Model.Outputs != 0 || *c.Model.Block.Attention.Window != (layers.Window{Left: -1}) {
 		t.Errorf("read %+v", c)
@@ -399,10 +392,7 @@ func FuzzReadConfig(f *testing.F) {
 		}
 		c.Memory(tensor.Float32)
 		if k, err := c.write(tensor.Float32); err == nil {
-			content, err := json.Marshal(k.values)
-			if err != nil {
-				t.Fatal(err)
-			}
+			content := must.Get(json.Marshal(k.values))(t)
 			if _, err := ReadConfig(folder(string(content))); err != nil {
 				t.Errorf("written as %s: %v", content, err)
 			}

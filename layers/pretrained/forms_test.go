@@ -8,6 +8,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -48,14 +49,9 @@ func TestSaveChooses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test.m.Vocab, test.m.Dim, test.m.Layers = 11, 12, 2
 			c := Config{Head: "text", Causal: true, Model: test.m, MaxLen: 9, Start: -1, Pad: -1}
-			p, err := layers.NewParams(tensor.Float64, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(layers.NewParams(tensor.Float64, 1))(t)
 			m := &Model{Config: c, Params: p}
-			if m.Decoder, err = layers.NewDecoder(p, c.Model); err != nil {
-				t.Fatal(err)
-			}
+			m.Decoder = must.Get(layers.NewDecoder(p, c.Model))(t)
 			r := rand.New(rand.NewPCG(1, 2))
 			for _, q := range p.All() {
 				for i, x := range q.Value.Float64s() {
@@ -63,16 +59,13 @@ func TestSaveChooses(t *testing.T) {
 				}
 			}
 			dir := t.TempDir()
-			if err = Save(dir, c, p); err != nil {
+			if err := Save(dir, c, p); err != nil {
 				if !strings.Contains(err.Error(), test.want) {
 					t.Errorf("got error %v, want %q", err, test.want)
 				}
 				return
 			}
-			again, err := Open(dir, tensor.Float64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := must.Get(Open(dir, tensor.Float64))(t)
 			if again.Type != test.want || again.MaxLen != 9 || again.Start != -1 || again.Pad != -1 || len(again.End) > 0 {
 				t.Errorf("saved as %+v, want type %s", again.Config, test.want)
 			}
@@ -96,10 +89,7 @@ func TestSaveChooses(t *testing.T) {
 func TestWindows(t *testing.T) {
 	for _, kind := range []string{"gemma2", "gemma3_text", "modernbert"} {
 		for _, types := range []string{`["full_attention","full_attention"]`, `["sliding_attention","sliding_attention"]`, `["full_attention","sliding_attention"]`} {
-			c, err := ReadConfig(folder(`{"model_type": "` + kind + `", "num_hidden_layers": 2, "layer_types": ` + types + `}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(ReadConfig(folder(`{"model_type": "` + kind + `", "num_hidden_layers": 2, "layer_types": ` + types + `}`)))(t)
 			k, err := c.write(tensor.Float32)
 			if err != nil {
 				t.Errorf("%s with %s: %v", kind, types, err)

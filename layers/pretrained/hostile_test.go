@@ -12,6 +12,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/safetensors"
 )
 
@@ -27,10 +28,7 @@ func tamper(t *testing.T) *tampered {
 	dir := "testdata/llama-tied"
 	f := &tampered{MapFS: fstest.MapFS{}}
 	for _, name := range []string{configFile, generationFile} {
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 		f.put(name, string(content))
 	}
 	var err error
@@ -74,9 +72,7 @@ func (f *tampered) shards(t *testing.T, lists ...[]safetensors.Tensor) {
 func file(t *testing.T, tensors ...safetensors.Tensor) string {
 	t.Helper()
 	var b strings.Builder
-	if err := safetensors.Write(&b, tensors, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, safetensors.Write(&b, tensors, nil))
 	return b.String()
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task"
 )
@@ -17,14 +18,9 @@ import (
 // evaluated returns the page about a model's answers to all validation examples and more.
 func evaluated(t *testing.T, learned *task.Task, more ...data.Example) string {
 	t.Helper()
-	r, err := learned.Judge(t.Context(), append(learned.Examples(), more...), task.PredictOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(learned.Judge(t.Context(), append(learned.Examples(), more...), task.PredictOptions{}))(t)
 	var s strings.Builder
-	if err := WriteEvaluation(t.Context(), &s, "<test>.csv", learned.Model, r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteEvaluation(t.Context(), &s, "<test>.csv", learned.Model, r))
 	return s.String()
 }
 
@@ -76,10 +72,7 @@ func TestEvaluationOfEveryKind(t *testing.T) {
 
 func TestEvaluationStops(t *testing.T) {
 	learned, _ := trained(t, "classification", rows(func(i int) string { return []string{"a", "b"}[i%2] }), nil)
-	r, err := learned.Judge(t.Context(), learned.Examples(), task.PredictOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(learned.Judge(t.Context(), learned.Examples(), task.PredictOptions{}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var s strings.Builder

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train"
 )
 
@@ -38,10 +39,7 @@ func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 // served serves a run until the end of the test.
 func served(t *testing.T, r *Live) *pipes {
 	t.Helper()
-	h, err := r.Handler("Training reverse", "a run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(r.Handler("Training reverse", "a run"))(t)
 	p := &pipes{make(chan net.Conn), make(chan struct{})}
 	s := &http.Server{Handler: h}
 	go s.Serve(p)
@@ -54,9 +52,7 @@ func (p *pipes) get(t *testing.T, path string) net.Conn {
 	t.Helper()
 	client, server := net.Pipe()
 	p.conns <- server
-	if _, err := fmt.Fprintf(client, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Fprintf(client, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -233,10 +229,7 @@ func TestManyClients(t *testing.T) {
 // A page escapes its title and its text, and its server only answers GET and HEAD.
 func TestPage(t *testing.T) {
 	const title, about = "Training <script>alert(1)</script>", "folder \"'><img src=x onerror=alert(2)>\u202e\x1b[31m</title>"
-	h, err := NewLive(1, train.Config{}, train.RunOptions{}).Handler(title, about)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(NewLive(1, train.Config{}, train.RunOptions{}).Handler(title, about))(t)
 	call := func(method, path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(method, path, nil))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
 	"github.com/heed-go/heed/train/score"
@@ -24,10 +25,7 @@ import (
 // function that reads the run folder and returns a new Run.
 func trained(t *testing.T, name, content string, change func(c *task.Config)) (*task.Task, func() *Run) {
 	t.Helper()
-	c, err := task.Named(name, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(task.Named(name, 0))(t)
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
 	c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.MaxEpochs, c.Data.Validation = 16, 10, 2, 100
 	if content != "" {
@@ -35,27 +33,17 @@ func trained(t *testing.T, name, content string, change func(c *task.Config)) (*
 		if c.Kind().Rows {
 			c.Training.StepsPerEpoch, c.Data.Validation = 0, 30
 		}
-		if err := os.WriteFile(c.Data.File, []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(c.Data.File, []byte(content), 0o666))
 	}
 	if change != nil {
 		change(&c)
 	}
-	learned, err := task.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	learned := must.Get(task.New(c))(t)
 	t.Cleanup(func() { learned.Close() })
 	dir := filepath.Join(t.TempDir(), "run")
-	if _, err := learned.Train(t.Context(), dir, train.RunOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(learned.Train(t.Context(), dir, train.RunOptions{}))(t)
 	return learned, func() *Run {
-		r, err := task.ReadRun(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(task.ReadRun(dir))(t)
 		return FromTask(dir, r)
 	}
 }
@@ -64,9 +52,7 @@ func trained(t *testing.T, name, content string, change func(c *task.Config)) (*
 func written(t *testing.T, r *Run) string {
 	t.Helper()
 	var s strings.Builder
-	if err := r.Write(&s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Write(&s))
 	return s.String()
 }
 
@@ -133,9 +119,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 			answered := func(private bool) string {
 				r := read()
 				r.Private = private
-				if err := r.AddAnswers(t.Context(), learned); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, r.AddAnswers(t.Context(), learned))
 				return written(t, r)
 			}
 			page := answered(false)
@@ -251,9 +235,7 @@ func TestRunWithoutTask(t *testing.T) {
 
 	other := &Run{Title: "own </title><b>", Result: &train.Result{History: history[:2], Unfinished: true}, Settings: struct{ Seed int }{8}}
 	var s strings.Builder
-	if err := Compare(&s, []*Run{r, other}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Compare(&s, []*Run{r, other}))
 	wantIn(t, s.String(), []string{"Validation loss", "12000", "patience ran out", "not finished", "Seed"}, []string{"<b>", "nats", "Time per step"})
 	if got := other.best(); got != 1 {
 		t.Errorf("without a Best, the kept check is %d, want 1, the last one", got)
@@ -282,13 +264,8 @@ func TestRunWithOwnRule(t *testing.T) {
 	history := made(1, nil).History
 	r := &Run{Result: &train.Result{History: history, Best: history[0]}, Config: train.Config{MaxEpochs: 7, Optimizer: optim.Config{Solver: lookahead{}, LearningRate: 0.25}}}
 	path := filepath.Join(t.TempDir(), "report.html")
-	if err := r.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Save(path))
+	page := must.Get(os.ReadFile(path))(t)
 	wantIn(t, string(page), []string{"solver kind</th><td><bdi>report.lookahead<", "learning rate</th><td><bdi>0.25<", "max epochs</th><td><bdi>7<"}, []string{"adamw"})
 }
 
@@ -299,10 +276,7 @@ func TestSettings(t *testing.T) {
 	c.Model.Dropout, c.Model.Block.Dropout, c.Model.Block.Attention.Dropout, c.Model.Block.FeedForward.Dropout = 0.1, 0.2, 0.3, 0.4
 	c.Training.Optimizer.LearningRate = 0.5
 	r := FromTask("runs/made", run)
-	settings, err := r.settings()
-	if err != nil {
-		t.Fatal(err)
-	}
+	settings := must.Get(r.settings())(t)
 	values := map[string]string{}
 	for _, g := range groups(settings) {
 		for _, s := range g.Rows {
@@ -324,10 +298,7 @@ func TestSettings(t *testing.T) {
 	wantIn(t, written(t, r), []string{`<th scope="row">validation</th><td><bdi>none</bdi></td>`}, nil)
 	run = made(1, nil)
 	run.Config.Model.Dropout, run.Config.Training.MaxEpochs = 0.2, 3
-	differ, err := differences([]*Run{r, FromTask("runs/other", run)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	differ := must.Get(differences([]*Run{r, FromTask("runs/other", run)}))(t)
 	for _, want := range []difference{{"dropout of the embeddings", []string{"0.1", "0.2"}}, {"training max epochs", []string{"no limit", "3"}}} {
 		if !slices.ContainsFunc(differ, func(d difference) bool { return d.Name == want.Name && slices.Equal(d.Values, want.Values) }) {
 			t.Errorf("the settings that differ are %v, want among them %v", differ, want)
@@ -339,27 +310,21 @@ func TestSettings(t *testing.T) {
 func TestPrivate(t *testing.T) {
 	secret := t.TempDir()
 	other := filepath.Join(secret, "okapis.tsv")
-	if err := os.WriteFile(other, []byte("zebra 1\tyes\nokapi 2\tno\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(other, []byte("zebra 1\tyes\nokapi 2\tno\n"), 0o666))
 	learned, read := trained(t, "classification", strings.Repeat("zebra 1\tyes\na 2\tno\n", 100)+"zebra without a label\n", func(c *task.Config) {
 		c.Data.ValidationFile, c.Data.Validation = other, -1
 	})
 	for _, private := range []bool{true, false} {
 		r := read()
 		r.Private = private
-		if err := r.AddAnswers(t.Context(), learned); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.AddAnswers(t.Context(), learned))
 		both := made(3, nil)
 		both.Config.Data.File, both.Config.Data.TargetFile, both.Config.Data.ValidationTargetFile = "/zebra/sources", "/zebra/answers", "/zebra/held"
 		both.Config.Data.MoreFiles, both.Config.From.Dir = []string{"/zebra/more"}, "/zebra/first"
 		a, b := FromTask(filepath.Join(secret, "made"), both), FromTask("zebra/made", made(3, nil))
 		a.Private, b.Private = private, private
 		var compared strings.Builder
-		if err := Compare(&compared, []*Run{a, b}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Compare(&compared, []*Run{a, b}))
 		for name, page := range map[string]string{"run": written(t, r), "other run": written(t, a), "comparison": compared.String()} {
 			for _, text := range []string{"zebra", "okapi", secret, learned.Config.Data.File} {
 				if private && strings.Contains(page, text) {
@@ -494,9 +459,7 @@ func TestCompareMarksTheBest(t *testing.T) {
 				t.Errorf("the rows and columns of the best values are %v, want %v", got.Bests, c.want)
 			}
 			var page strings.Builder
-			if err := Compare(&page, c.runs); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, Compare(&page, c.runs))
 			if n := strings.Count(page.String(), `<b class="kept">`); n != len(c.want) || strings.Contains(page.String(), "is bold") != (n > 0) {
 				t.Errorf("the page highlights %d values, want %d, and to say so", n, len(c.want))
 			}
@@ -533,9 +496,7 @@ func TestCompareSorts(t *testing.T) {
 				t.Errorf("the table has the columns %q, want %q; the shared values are %v, want 7, one of them epochs", table.Columns, c.columns, shared)
 			}
 			var page strings.Builder
-			if err := Compare(&page, runs); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, Compare(&page, runs))
 			wantIn(t, page.String(), []string{"<bdi>" + c.order[0] + "</bdi>, <bdi>" + c.order[1] + "</bdi>", "The same for all runs: weights from"}, nil)
 		})
 	}
@@ -549,9 +510,7 @@ func TestCompare(t *testing.T) {
 	other.Config.Training.Optimizer.LearningRate, other.Config.Model.Dim = 0.5, 7
 	a, b := FromTask("runs/made", finished), FromTask("runs/<b>", other)
 	var s strings.Builder
-	if err := Compare(&s, []*Run{a, b}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Compare(&s, []*Run{a, b}))
 	wantIn(t, s.String(), []string{"made", "&lt;b&gt;", "Validation loss, nats", "Validation accuracy", "<td><bdi>123</bdi></td>", "not finished", "model dim", "training optimizer learning rate", "<td><bdi>0.5</bdi></td>"}, []string{"<b>"})
 	differ, err := differences([]*Run{a, b})
 	if err != nil || len(differ) != 2 || !slices.Equal(differ[0].Values, []string{"0", "7"}) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -20,9 +21,7 @@ func TestScatter(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		r := read()
 		r.Private = private
-		if err := r.AddAnswers(t.Context(), learned); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.AddAnswers(t.Context(), learned))
 		want, unwanted := []string{`<svg class="scatter"`, "<circle", "validation R²", "The validation R² is", "Mean absolute error"}, []string{"right answers", "nats", "of the validation rows"}
 		texts := []string{"Answers farthest from the right numbers", "│ okapi"}
 		if private {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // TestEntitiesPublished compares scores with those in seqeval's README and, for other prefixes, with counts made by
@@ -74,10 +76,7 @@ func TestFindEntities(t *testing.T) {
 
 // TestEntitiesLikeSeqeval compares the scores of 4,000 random sequences with those of seqeval and conlleval.
 func TestEntitiesLikeSeqeval(t *testing.T) {
-	text, err := os.ReadFile("testdata/entities.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/entities.json"))(t)
 	var cases []struct {
 		Prefixes string
 		Types    int

@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // regressionOf returns a Regression with these answers and references.
@@ -23,17 +25,12 @@ func (r *Regression) all() []float64 {
 }
 
 func TestRegressionLikeSciPy(t *testing.T) {
-	text, err := os.ReadFile("testdata/regression.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/regression.json"))(t)
 	var cases []struct {
 		Answers, References        []float64
 		MAE, R2, Pearson, Spearman float64
 	}
-	if err := json.Unmarshal(text, &cases); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &cases))
 	if len(cases) < 7 {
 		t.Fatalf("regression.json has %d cases, want 7", len(cases))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // Check fails the test if a number differs from the printed number by more than a tolerance: half a unit of the last
@@ -24,10 +25,7 @@ import (
 // final zeros, the number with the most decimals sets the unit.
 func Check(t *testing.T, name string, got []float64, printed string, moved float64) {
 	t.Helper()
-	want, err := notebook.Numbers(printed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(notebook.Numbers(printed))(t)
 	if len(got) != len(want) {
 		t.Errorf("%s: got %d numbers, want %d", name, len(got), len(want))
 		return
@@ -148,9 +146,7 @@ func Picture(t *testing.T, run func(io.Writer, []string) error) {
 	t.Helper()
 	const committed = "picture.png"
 	out := filepath.Join(t.TempDir(), committed)
-	if err := run(io.Discard, []string{"--out", out}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(io.Discard, []string{"--out", out}))
 	if !alike(Decoded(t, out), Decoded(t, committed)) {
 		t.Errorf("the picture differs from the one in the README; to update it, call this example with --out %s", committed)
 	}
@@ -159,15 +155,9 @@ func Picture(t *testing.T, run func(io.Writer, []string) error) {
 // Decoded returns the picture in a PNG file.
 func Decoded(t *testing.T, path string) image.Image {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
-	img, err := png.Decode(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := must.Get(png.Decode(f))(t)
 	return img
 }
 

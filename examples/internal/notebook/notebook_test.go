@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -67,9 +69,7 @@ func TestStages(t *testing.T) {
 	s.Add("x", x)
 	s.Add("variance", Variance(x))
 	s.Add("x·I", G.Must(G.Mul(x, Input(g, "I", Eye(2)))))
-	if err := s.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Run())
 	var b strings.Builder
 	s.Print(&b)
 	if got, want := b.String(), "x\n[[1. 2.]\n [3. 4.]]\nvariance: 1.25\nx·I\n[[1. 2.]\n [3. 4.]]\n"; got != want {
@@ -94,26 +94,15 @@ func TestDraw(t *testing.T) {
 		if !slices.Equal(x, c.draw(Source(3), n).Data().([]float64)) || slices.Equal(x, c.draw(Source(4), n).Data().([]float64)) {
 			t.Errorf("%s: two calls with one seed differ, or calls with two seeds agree", c.name)
 		}
-		sum, squares := 0.0, 0.0
-		for _, v := range x {
-			sum, squares = sum+v, squares+v*v
-		}
-		mean := sum / n
-		if variance := squares/n - mean*mean; math.Abs(mean-c.mean) > 0.02 || math.Abs(variance-c.variance) > 0.02 {
+		if mean, variance := stat.MeanVariance(x, nil); math.Abs(mean-c.mean) > 0.02 || math.Abs(variance-c.variance) > 0.02 {
 			t.Errorf("%s: the mean is %v, the variance %v, want %v and %v", c.name, mean, variance, c.mean, c.variance)
 		}
 	}
 }
 
 func TestSet(t *testing.T) {
-	p, err := layers.NewParams(tensor.Float64, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := p.New("w", layers.Zeros(), 2, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(layers.NewParams(tensor.Float64, 1))(t)
+	w := must.Get(p.New("w", layers.Zeros(), 2, 2))(t)
 	if err := Set(w, Matrix(1, 3, 1, 2, 3)); err == nil {
 		t.Error("no error for three numbers in shape (2, 2)")
 	}

@@ -9,15 +9,14 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/heatmap"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // A figure that can't be drawn leaves no file, and keeps the file that was there.
 func TestWriteWhole(t *testing.T) {
 	dir := t.TempDir()
 	old, fresh := filepath.Join(dir, "old.png"), filepath.Join(dir, "fresh.png")
-	if err := os.WriteFile(old, []byte("old"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(old, []byte("old"), 0o666))
 	for _, path := range []string{old, fresh} {
 		if Write(path, heatmap.Figure{}) == nil {
 			t.Errorf("%s: got no error for a figure without layers", path)
@@ -33,9 +32,7 @@ func TestWriteWhole(t *testing.T) {
 
 func TestWriteToAPipe(t *testing.T) {
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	path := fmt.Sprintf("/dev/fd/%d", write.Fd())
 	if _, err := os.Stat(path); err != nil {
 		t.Skip(err)
