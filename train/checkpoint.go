@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"iter"
@@ -13,7 +12,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"gorgonia.org/tensor"
@@ -23,7 +21,6 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -54,58 +51,6 @@ type checkpointState struct {
 	Instructions string `json:"instructions,omitempty"` // Progress.Instructions
 }
 
-// settings must not change when training resumes, because the results of later steps depend on them.
-type settings struct {
-	Examples     int `json:"examples"`
-	BatchSize    int `json:"batch_size"`
-	MicroBatches int `json:"micro_batches"`
-	CheckEvery   int `json:"check_every"`
-
-	Precision layers.Precision `json:"precision,omitzero"`
-
-	Validation int    `json:"validation"` // number of validation examples
-	Rule       string `json:"rule"`       // type of the solver's Rule
-
-	Seed  uint64 `json:"seed"`
-	Order Order  `json:"order"`
-	Steps int    `json:"epoch"` // steps per epoch, which also depend on the buckets
-
-	Average float64             `json:"average,omitempty"`
-	Plateau optim.PlateauConfig `json:"plateau,omitzero"`
-}
-
-// unlike returns the differences between r and other, in words, or the empty string.
-func (r settings) unlike(other settings) string {
-	var differ []string
-	for _, f := range []struct {
-		name       string
-		mine, that any
-	}{
-		{"Train.Len", r.Examples, other.Examples}, {"BatchSize", r.BatchSize, other.BatchSize}, {"MicroBatches", r.MicroBatches, other.MicroBatches},
-		{"Precision", r.Precision, other.Precision},
-		{"CheckEvery", r.CheckEvery, other.CheckEvery}, {"Validation.Len", r.Validation, other.Validation}, {"rule", r.Rule, other.Rule},
-		{"Seed", r.Seed, other.Seed}, {"Order", r.Order, other.Order}, {"steps in an epoch", r.Steps, other.Steps},
-		{"Average", r.Average, other.Average}, {"Plateau", r.Plateau, other.Plateau},
-	} {
-		if f.mine != f.that {
-			differ = append(differ, fmt.Sprintf("%s %+v, not %+v", f.name, f.mine, f.that))
-		}
-	}
-	return strings.Join(differ, "; ")
-}
-
-func (f *fit) settings() settings {
-	r := settings{
-		Examples: f.Train.Len, BatchSize: f.BatchSize, MicroBatches: f.train.micro, CheckEvery: f.CheckEvery, Precision: f.Precision,
-		Validation: f.Validation.Len, Seed: f.Seed, Order: f.Train.Order, Steps: f.plan.steps,
-		Average: f.Optimizer.Average, Plateau: f.Optimizer.Plateau,
-	}
-	if f.solver != nil {
-		r.Rule = fmt.Sprintf("%T", cmp.Or(f.solver.Rule, optim.Rule(optim.AdamW{})))
-	}
-	return r
-}
-
 // checkpoint is the content of a checkpoint file.
 type checkpoint struct {
 	state   checkpointState
@@ -118,7 +63,7 @@ func (f *fit) save() error {
 	if err := f.checkFinite(); err != nil || f.Checkpoint == "" {
 		return err
 	}
-	memories, err := f.memories()
+	memories, err := f.train.memories(f.solver)
 	if err == nil {
 		if f.team.rank == 0 {
 			err = f.write(memories)
@@ -375,22 +320,6 @@ func (f *fit) suitsFrozen(c *checkpoint) error {
 	return nil
 }
 
-// frozenSums returns the checksums of the frozen parameters, by their names.
-func frozenSums(p *layers.Params) map[string]string {
-	sums := map[string]string{}
-	for _, q := range p.All() {
-		if q.Frozen {
-			sums[q.Name] = checksum(q)
-		}
-	}
-	return sums
-}
-
-// checksum returns a checksum of a parameter's values.
-func checksum(q *layers.Param) string {
-	return fmt.Sprintf("%08x", crc32.Checksum(q.Value.Raw, crc32.MakeTable(crc32.Castagnoli)))
-}
-
 // savedCopy is a tensor of a checkpoint, with the tensor that load copies it to.
 type savedCopy struct {
 	saved  safetensors.Tensor
@@ -416,21 +345,10 @@ func (f *fit) copies(saved map[string]safetensors.Tensor) ([]savedCopy, error) {
 			return nil, fmt.Errorf("belongs to another model or solver: it has no %q", name)
 		case !slices.Equal(t.Shape, []int(target.Shape())) || reflect.TypeOf(t.Data) != reflect.TypeOf(target.Data()):
 			return nil, fmt.Errorf("belongs to another model: %q must be %T of shape %v, got %T of shape %v", name, target.Data(), target.Shape(), t.Data, tensor.Shape(t.Shape))
-		case notFinite(t) >= 0:
-			return nil, fmt.Errorf("can't be resumed: %q isn't finite at element %d: restore the checkpoint, or train again", name, notFinite(t))
+		case notFinite(t.Data) >= 0:
+			return nil, fmt.Errorf("can't be resumed: %q isn't finite at element %d: restore the checkpoint, or train again", name, notFinite(t.Data))
 		}
 		copies = append(copies, savedCopy{t, target})
 	}
 	return copies, nil
-}
-
-// notFinite returns the index of the first number that is NaN or infinite, or -1.
-func notFinite(t safetensors.Tensor) int {
-	switch values := t.Data.(type) {
-	case []float32:
-		return slices.IndexFunc(values, func(x float32) bool { return x-x != 0 })
-	case []float64:
-		return slices.IndexFunc(values, func(x float64) bool { return x-x != 0 })
-	}
-	return -1
 }
