@@ -114,6 +114,11 @@ func readKeys(fsys fs.FS, file string, optional bool) *keys {
 	return k
 }
 
+func exists(fsys fs.FS, name string) bool {
+	_, err := fs.Stat(fsys, name)
+	return err == nil
+}
+
 // defaults adds the members of an object in JSON to those that are missing.
 func (k *keys) defaults(object string) {
 	values := map[string]any{}
@@ -302,6 +307,28 @@ func (k *keys) only(list ...any) {
 	}
 }
 
+// object returns the first of the named members that is an object with members. If there is none, the result is empty.
+func (k *keys) object(names ...string) *keys {
+	for _, name := range names {
+		k.know(name, true)
+	}
+	for _, name := range names {
+		if value, ok := k.values[name].(map[string]any); ok && len(value) > 0 {
+			return &keys{values: value}
+		} else if !ok && k.values[name] != nil {
+			k.invalid(name, "an object")
+		}
+	}
+	return &keys{values: map[string]any{}, writing: k.writing}
+}
+
+// put takes over the error of p. If k is writing, p becomes a member of it.
+func (k *keys) put(name string, p *keys) {
+	if k.fail(p.err); k.writing {
+		k.values[name] = p.values
+	}
+}
+
 // An activation is a name of an activation. The first name of each is written.
 type activation struct {
 	name  string
@@ -312,78 +339,4 @@ var activations = []activation{
 	{"gelu", layers.GELU}, {"gelu_python", layers.GELU}, {"gelu_new", layers.GELUTanh}, {"gelu_pytorch_tanh", layers.GELUTanh},
 	{"gelu_fast", layers.GELUTanh}, {"gelu_accurate", layers.GELUTanh}, {"relu", layers.ReLU}, {"silu", layers.SiLU}, {"swish", layers.SiLU},
 	{"tanh", layers.Tanh},
-}
-
-// learned copies the length of a table of learned positions. The key counts the rows that no token has, too; there are
-// skipped of them.
-func (k *keys) learned(name string, c *Config, skipped int) {
-	rows := skipped + learnedLen(c.Model)
-	k.copy(name, &rows)
-	c.MaxLen = max(0, rows-skipped)
-	c.Model.Positions = layers.Learned{MaxLen: c.MaxLen}
-}
-
-// learnedLen returns the length of a model's table of learned positions, or 0. In a list, the table comes first.
-func learnedLen(m layers.ModelConfig) int {
-	p := m.Positions
-	if list, ok := p.(layers.PositionsList); ok && len(list.Schemes) > 0 {
-		p = list.Schemes[0]
-	}
-	table, _ := p.(layers.Learned)
-	return table.MaxLen
-}
-
-// The values of layer_types.
-const (
-	fullAttention    = "full_attention"
-	slidingAttention = "sliding_attention"
-)
-
-// layerTypes copies which blocks have the sliding window and, unless they are nil, the positions local. The argument
-// slides says so for a missing layer_types.
-func (k *keys) layerTypes(m *layers.ModelConfig, window *layers.Window, local layers.PositionsConfig, slides func(i int) bool) {
-	if m.Layers > maxCount {
-		k.fail(fmt.Errorf("there can be at most %d layers, got %d", maxCount, m.Layers))
-		return
-	}
-	types := make([]string, m.Layers)
-	for i := range types {
-		sliding := k.writing && m.Block.Attention.Window != nil || !k.writing && slides(i)
-		for _, v := range m.Variants {
-			sliding = sliding || slices.Contains(v.Blocks, i)
-		}
-		if types[i] = fullAttention; sliding {
-			types[i] = slidingAttention
-		}
-	}
-	if k.copy("layer_types", &types); k.writing {
-		return
-	}
-	var blocks []int
-	for i, kind := range types {
-		if kind == slidingAttention {
-			blocks = append(blocks, i)
-		} else if kind != fullAttention {
-			k.fail(unsupported("layer_types", kind, fullAttention+" or "+slidingAttention))
-		}
-	}
-	switch {
-	case len(types) != m.Layers:
-		k.invalid("layer_types", fmt.Sprintf("a list of %d, one for each layer", m.Layers))
-	case window == nil && local == nil || len(blocks) == 0:
-	case len(blocks) == m.Layers && local == nil:
-		m.Block.Attention.Window = window
-	default:
-		m.Variants = []layers.BlockVariant{{Blocks: blocks, Window: window, Positions: local}}
-	}
-}
-
-// slidingWindow returns the first window that a block has, or nil.
-func slidingWindow(m layers.ModelConfig) *layers.Window {
-	for _, v := range m.Variants {
-		if v.Window != nil {
-			return v.Window
-		}
-	}
-	return m.Block.Attention.Window
 }

@@ -11,13 +11,6 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-const (
-	modulesFile   = "modules.json"
-	sentenceFile  = "config_sentence_transformers.json"
-	lengthFile    = "sentence_bert_config.json" // the name may have another kind than bert
-	tokenizerFile = "tokenizer_config.json"
-)
-
 // A module is an entry of modules.json, which sentence-transformers writes.
 type module struct{ path, kind string }
 

@@ -7,6 +7,17 @@ import (
 	"sync"
 )
 
+// The files with settings, by whose names the settings are listed.
+const (
+	configFile     = "config.json"
+	generationFile = "generation_config.json"
+	tokenizerFile  = "tokenizer_config.json"
+	modulesFile    = "modules.json"
+	sentenceFile   = "config_sentence_transformers.json"
+	lengthFile     = "sentence_bert_config.json" // the name may have another kind than bert
+	adapter        = "adapter_config.json"
+)
+
 // A setting says what keys mean that no code reads. Each has a value at which the reference library computes what this
 // package computes, or no value changes that.
 type setting struct {
