@@ -22,10 +22,7 @@ func FuzzCheck(f *testing.F) {
 			return
 		}
 		_ = c.String()
-		again, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must(json.Marshal(c))(t)
 		var back train.Check
 		if err := json.Unmarshal(again, &back); err != nil {
 			t.Fatalf("the output %s can't be decoded: %v", again, err)

@@ -36,13 +36,9 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 		_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{MaxSteps: 5, Checkpoint: checkpoint, Resume: resume, Run: run})
 		return err
 	}
-	if err := fit("a", false); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, fit("a", false))
 	for _, other := range []string{"b", ""} {
-		if err := fit(other, true); err == nil || !strings.Contains(err.Error(), checkpoint+` belongs to another run: to "a", not to "`+other+`"`) {
-			t.Errorf("resuming as run %q: got %v, want an error that names both runs", other, err)
-		}
+		wantError(t, "resuming as run "+other, fit(other, true), checkpoint+` belongs to another run: to "a", not to "`+other+`"`)
 	}
 	if err := fit("a", true); err != nil {
 		t.Error(err)
@@ -53,13 +49,8 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	metadata["heed.state"] = `{"step":1,` + metadata["heed.state"][1:]
-	err = atomicfile.WriteFile(checkpoint, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := fit("a", true); err == nil || !strings.Contains(err.Error(), `"step" is given twice`) {
-		t.Errorf("resuming from a state with two steps: got %v, want an error", err)
-	}
+	noError(t, atomicfile.WriteFile(checkpoint, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) }))
+	wantError(t, "resuming from a state with two steps", fit("a", true), `"step" is given twice`)
 }
 
 // A checkpoint holds the processor's instructions. Resuming with others says so, once.
@@ -68,9 +59,7 @@ func TestResumeWithOtherInstructions(t *testing.T) {
 	fit := func(steps int) string {
 		var log strings.Builder
 		options := train.RunOptions{MaxSteps: steps, Checkpoint: checkpoint, Resume: true, Log: &log}
-		if _, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1}, options); err != nil {
-			t.Fatal(err)
-		}
+		must(train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1}, options))(t)
 		return log.String()
 	}
 	fit(5)
@@ -84,10 +73,7 @@ func TestResumeWithOtherInstructions(t *testing.T) {
 		t.Fatalf("the state doesn't name the instructions %s: %s", now, state)
 	}
 	metadata["heed.state"] = state
-	err = atomicfile.WriteFile(checkpoint, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, atomicfile.WriteFile(checkpoint, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) }))
 	if p, err := train.ReadProgress(checkpoint); err != nil || p.Instructions != "other" {
 		t.Errorf("ReadProgress gives the instructions %q and %v, want other", p.Instructions, err)
 	}
@@ -106,14 +92,9 @@ func TestReadProgress(t *testing.T) {
 	}
 	r := fitted(t, digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{MaxSteps: 25, Checkpoint: checkpoint, Run: "a"})
 	r.History = r.History[:1] // the check at the end isn't in the checkpoint
-	content, err := os.ReadFile(checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must(os.ReadFile(checkpoint))(t)
 	content[len(content)-1] ^= 1
-	if err := os.WriteFile(checkpoint, content, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(checkpoint, content, 0o666))
 	p, err := train.ReadProgress(checkpoint)
 	if err != nil || p.Run != "a" || p.Step != 25 || len(p.History) != 1 || !reflect.DeepEqual(p.History, r.History) {
 		t.Errorf("got %+v, %v, want run a, 25 steps and the history %v", p, err, r.History)
@@ -121,12 +102,8 @@ func TestReadProgress(t *testing.T) {
 	for _, bad := range [][]byte{
 		content[:100], bytes.Replace(content, []byte("heed.state"), []byte("heed.other"), 1), bytes.Replace(content, []byte(`\"step\":25`), []byte(`\"step\":15`), 1),
 	} {
-		if err := os.WriteFile(checkpoint, bad, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if p, err := train.ReadProgress(checkpoint); err == nil || !strings.Contains(err.Error(), checkpoint) {
-			t.Errorf("with a damaged header: got %+v, %v, want an error", p, err)
-		}
+		noError(t, os.WriteFile(checkpoint, bad, 0o666))
+		wantError(t, "with a damaged header", failure(train.ReadProgress(checkpoint)), checkpoint)
 	}
 }
 
@@ -140,9 +117,7 @@ func TestResumeWithOtherExamples(t *testing.T) {
 		_, err := train.Fit(t.Context(), p, c.Config, c.RunOptions)
 		return err
 	}
-	if err := run(func(*train.Problem, *setup) {}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, run(func(*train.Problem, *setup) {}))
 	c.Resume, c.MaxSteps = true, 0
 	for want, change := range map[string]func(p *train.Problem, c *setup){
 		"with other settings: Precision float32, not bfloat16: resume": func(_ *train.Problem, c *setup) { c.Precision = layers.BFloat16 },
@@ -155,9 +130,7 @@ func TestResumeWithOtherExamples(t *testing.T) {
 			c.Solver = &optim.Solver{Rule: optim.SGD{}, LearningRate: 0.1}
 		},
 	} {
-		if err := run(change); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error that contains %q", err, want)
-		}
+		wantError(t, "other examples", run(change), want)
 	}
 	if err := run(func(*train.Problem, *setup) {}); err != nil {
 		t.Error(err)
@@ -171,9 +144,7 @@ func FuzzCheckpoint(f *testing.F) {
 		_, err := train.Fit(tb.Context(), digits(tb, 1), train.Config{BatchSize: 16, MaxEpochs: 2, CheckEvery: 2}, train.RunOptions{MaxSteps: steps, Checkpoint: checkpoint, Resume: resume})
 		return err
 	}
-	if err := fit(f, checkpoint, false, 5); err != nil {
-		f.Fatal(err)
-	}
+	noError(f, fit(f, checkpoint, false, 5))
 	tensors, metadata, err := safetensors.ReadFile(checkpoint)
 	if err != nil {
 		f.Fatal(err)
@@ -210,10 +181,7 @@ func everything(checkpoint string) setup {
 
 func content(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(os.ReadFile(path))(t)
 	return string(b)
 }
 
@@ -353,10 +321,7 @@ func TestCheckpointContradictions(t *testing.T) {
 			}
 			metadata["heed.state"] = strings.Replace(metadata["heed.state"], test.old, test.changed, 1)
 			changed := filepath.Join(dir, test.name)
-			err = atomicfile.WriteFile(changed, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) })
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, atomicfile.WriteFile(changed, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) }))
 			p, c := problem(), everything(changed)
 			before := values(p.Params)
 			c.Resume = true
@@ -370,19 +335,14 @@ func TestCheckpointContradictions(t *testing.T) {
 	}
 	c = everything(checkpoint)
 	c.Resume, c.Optimizer.Plateau = true, optim.PlateauConfig{}
-	if _, err := train.Fit(t.Context(), problem(), c.Config, c.RunOptions); err == nil || !strings.Contains(err.Error(), "Plateau") {
-		t.Errorf("resuming without the plateau: got %v, want an error about the Plateau", err)
-	}
+	wantError(t, "resuming without the plateau", failure(train.Fit(t.Context(), problem(), c.Config, c.RunOptions)), "Plateau")
 }
 
 func TestFitDamagedCheckpoint(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	c := setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{Checkpoint: checkpoint}}
 	fitted(t, digits(t, 4), c.Config, c.RunOptions)
-	whole, err := os.ReadFile(checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must(os.ReadFile(checkpoint))(t)
 	c.Resume = true
 	for name, content := range map[string][]byte{
 		"empty":     nil,
@@ -392,15 +352,10 @@ func TestFitDamagedCheckpoint(t *testing.T) {
 		"garbage":   bytes.Repeat([]byte{0xff}, 100),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(checkpoint, content, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, os.WriteFile(checkpoint, content, 0o644))
 			p := digits(t, 4)
 			before := values(p.Params)
-			_, err := train.Fit(context.Background(), p, c.Config, c.RunOptions)
-			if err == nil || !strings.Contains(err.Error(), checkpoint) {
-				t.Errorf("got the error %v, want one that names the file", err)
-			}
+			wantError(t, "Fit", failure(train.Fit(context.Background(), p, c.Config, c.RunOptions)), checkpoint)
 			if !same(before, values(p.Params)) {
 				t.Error("a damaged checkpoint changed the parameters")
 			}
@@ -417,9 +372,7 @@ func TestResumeFreezes(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	fit := func(steps int, keepLast bool, freeze ...string) (*train.Result, map[string][]float32) {
 		p := digits(t, 1)
-		if err := p.Params.Freeze(freeze...); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, p.Params.Freeze(freeze...))
 		c := train.Config{BatchSize: 16, MaxEpochs: 4, Optimizer: optim.Config{LearningRate: 0.01}, Stopping: train.StoppingConfig{KeepLast: keepLast}}
 		if !keepLast { // the first check stays the best
 			c.Stopping.Monitor, c.Stopping.Mode = "val_loss", "max"
@@ -456,14 +409,10 @@ func TestResumeComparesFrozen(t *testing.T) {
 		return err
 	}
 	freeze := func(p *layers.Params) {
-		if err := p.Freeze("up"); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, p.Freeze("up"))
 		p.Get("up.bias").Value.Memset(float32(0.5)) // as if it were loaded
 	}
-	if err := fit(5, freeze); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, fit(5, freeze))
 	wantError(t, "other values", fit(9, func(p *layers.Params) {
 		freeze(p)
 		p.Get("up.bias").Value.Memset(float32(0))

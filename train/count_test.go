@@ -30,11 +30,8 @@ func unequal(t *testing.T) map[string]train.Problem {
 			targets[i] = 3
 		}
 	}
-	data, err := train.Tensors(tensor.New(tensor.WithShape(n, 4), tensor.WithBacking(x)), tensor.New(tensor.WithShape(n), tensor.WithBacking(targets)),
-		tensor.New(tensor.WithShape(n), tensor.WithBacking(weights)), tensor.New(tensor.WithShape(n, 4), tensor.WithBacking(x[:n*4])))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(train.Tensors(tensor.New(tensor.WithShape(n, 4), tensor.WithBacking(x)), tensor.New(tensor.WithShape(n), tensor.WithBacking(targets)),
+		tensor.New(tensor.WithShape(n), tensor.WithBacking(weights)), tensor.New(tensor.WithShape(n, 4), tensor.WithBacking(x[:n*4]))))(t)
 	problems := map[string]train.Problem{}
 	for name, loss := range map[string]func(b *layers.Build, y *G.Node, in G.Nodes) (layers.Loss, error){
 		"targets that are ignored": func(b *layers.Build, y *G.Node, in G.Nodes) (layers.Loss, error) {
@@ -64,14 +61,8 @@ func unequal(t *testing.T) map[string]train.Problem {
 			return loss, err
 		},
 	} {
-		params, err := layers.NewParams(tensor.Float32, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		linear, err := layers.NewLinear(params, 4, 4, layers.LinearConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		params := must(layers.NewParams(tensor.Float32, 1))(t)
+		linear := must(layers.NewLinear(params, 4, 4, layers.LinearConfig{}))(t)
 		problems[name] = train.Problem{Params: params, Train: data, Validation: data, Loss: func(b *layers.Build, in G.Nodes) (layers.Loss, []train.Metric, error) {
 			y, err := linear.Forward(b, in[0])
 			if err != nil {
@@ -111,10 +102,7 @@ func TestValidationIsTheMeanOfItsTargets(t *testing.T) {
 	for name, p := range unequal(t) {
 		losses := map[int]float64{}
 		for _, p.ValidationSize = range []int{16, 5, 1} {
-			got, err := train.Evaluate(t.Context(), p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must(train.Evaluate(t.Context(), p))(t)
 			losses[p.ValidationSize] = got["val_loss"]
 			if want := losses[16]; math.Abs(got["val_loss"]-want) > 1e-6 || math.Abs(got["val_same"]-want) > 1e-6 {
 				t.Errorf("%s: with batches of %d, the loss is %v and its metric %v, want %v", name, p.ValidationSize, got["val_loss"], got["val_same"], want)

@@ -177,18 +177,10 @@ func TestBatchFails(t *testing.T) {
 // The elements of a value must be stored as its shape says, because ops read them directly.
 func TestBatchValues(t *testing.T) {
 	x := tensor.New(tensor.WithShape(16, 8), tensor.Of(tensor.Float32))
-	view, err := x.Slice(nil, tensor.S(2, 6))
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := must(x.Slice(nil, tensor.S(2, 6)))(t)
 	turned := tensor.New(tensor.WithShape(4, 16), tensor.Of(tensor.Float32))
-	if err := turned.T(); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := tensor.New(tensor.WithShape(20, 4), tensor.Of(tensor.Float32)).Slice(tensor.S(2, 18))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, turned.T())
+	rows := must(tensor.New(tensor.WithShape(20, 4), tensor.Of(tensor.Float32)).Slice(tensor.S(2, 18)))(t)
 	for name, c := range map[string]struct {
 		value *tensor.Dense
 		want  string
@@ -203,10 +195,7 @@ func TestBatchValues(t *testing.T) {
 		p := digits(t, 1)
 		p.Train.Len, p.Validation.Len = 16, 0
 		p.Train = changed(p.Train, func(_ []int, values []*tensor.Dense) { values[0] = c.value })
-		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})
-		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want an error that contains %q (none if empty)", name, err, c.want)
-		}
+		wantError(t, name, failure(train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})), c.want)
 	}
 }
 
@@ -312,11 +301,8 @@ func TestSteps(t *testing.T) {
 
 func TestTensors(t *testing.T) {
 	x := tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{1, 2, 3, 4, 5, 6}))
-	d, err := train.Tensors(x, tensor.New(tensor.WithShape(3), tensor.WithBacking([]bool{true, false, true})), tensor.New(tensor.WithShape(3, 1), tensor.WithBacking([]int{7, 8, 9})),
-		tensor.New(tensor.WithShape(3), tensor.WithBacking([]float32{7, 8, 9})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(train.Tensors(x, tensor.New(tensor.WithShape(3), tensor.WithBacking([]bool{true, false, true})), tensor.New(tensor.WithShape(3, 1), tensor.WithBacking([]int{7, 8, 9})),
+		tensor.New(tensor.WithShape(3), tensor.WithBacking([]float32{7, 8, 9}))))(t)
 	b, err := d.Batch([]int{2, 0})
 	if err != nil || d.Len != 3 {
 		t.Fatalf("got %+v, %v and a Len of %d, want a Len of 3", b, err, d.Len)
@@ -329,10 +315,7 @@ func TestTensors(t *testing.T) {
 			t.Errorf("value %d is %v of shape %v, want %+v", i, v, v.Shape(), want)
 		}
 	}
-	view, err := x.Slice(nil, tensor.S(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := must(x.Slice(nil, tensor.S(0)))(t)
 	for name, values := range map[string][]*tensor.Dense{
 		"nil":        {x, nil},
 		"a scalar":   {tensor.New(tensor.FromScalar(1.0))},
@@ -366,9 +349,7 @@ func TestLenIsCheckedBeforeMemory(t *testing.T) {
 			if what == "Train" {
 				continue
 			}
-			if _, err = train.Evaluate(t.Context(), p); err == nil || !strings.Contains(err.Error(), "of memory, but there is only") {
-				t.Errorf("Evaluate, %s with a Len of %d: got %v, want an error about memory", what, n, err)
-			}
+			wantError(t, what, failure(train.Evaluate(t.Context(), p)), "of memory, but there is only")
 		}
 	}
 	if _, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 1 << 30, MaxEpochs: 1}, train.RunOptions{}); err != nil { // one step with all examples
@@ -378,23 +359,14 @@ func TestLenIsCheckedBeforeMemory(t *testing.T) {
 
 // Batch returns an error for an example without a row, even if Len was raised.
 func TestTensorsOfNoRow(t *testing.T) {
-	d, err := train.Tensors(tensor.New(tensor.WithShape(3, 4), tensor.Of(tensor.Float32)), tensor.New(tensor.WithShape(3), tensor.Of(tensor.Int)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(train.Tensors(tensor.New(tensor.WithShape(3, 4), tensor.Of(tensor.Float32)), tensor.New(tensor.WithShape(3), tensor.Of(tensor.Int))))(t)
 	for _, examples := range [][]int{{99}, {3}, {-1}, {0, math.MaxInt}, {math.MinInt}} {
-		if b, err := d.Batch(examples); err == nil || !strings.Contains(err.Error(), "3 rows") {
-			t.Errorf("examples %v: got %v, %v, want an error about 3 rows", examples, b, err)
-		}
+		wantError(t, examples, failure(d.Batch(examples)), "3 rows")
 	}
 	p := digits(t, 1)
 	p.Train = d
 	p.Train.Len = 100
-	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{}); err == nil || !strings.Contains(err.Error(), "3 rows") {
-		t.Errorf("with a raised Len: got %v, want an error about 3 rows", err)
-	}
+	wantError(t, "with a raised Len", failure(train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})), "3 rows")
 	p.Train.Len, p.Train.Order = 3, train.Fresh
-	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{}); err == nil || !strings.Contains(err.Error(), "3 rows") {
-		t.Errorf("with fresh examples in the second epoch: got %v, want an error about 3 rows", err)
-	}
+	wantError(t, "with fresh examples in the second epoch", failure(train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{})), "3 rows")
 }

@@ -96,8 +96,7 @@ func TestEarlyStoppingWrongOptions(t *testing.T) {
 				t.Errorf("Observe returns improved %t and stop %t, because %q, want false and true, because %q", improved, stop, e.Because(), c.want)
 			}
 			config := train.Config{BatchSize: 16, MaxEpochs: 1, Stopping: c.s}
-			_, err := train.Fit(t.Context(), digits(t, 1), config, train.RunOptions{})
-			wantError(t, "Fit", err, "train: stopping."+c.want)
+			wantError(t, "Fit", failure(train.Fit(t.Context(), digits(t, 1), config, train.RunOptions{})), "train: stopping."+c.want)
 		})
 	}
 }

@@ -19,14 +19,8 @@ import (
 // are finite.
 func rectified(t *testing.T) train.Problem {
 	t.Helper()
-	p, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ff, err := layers.NewFeedForward(p, 4, layers.FeedForwardConfig{Hidden: 16, Activation: layers.ReLU})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(layers.NewParams(tensor.Float32, 1))(t)
+	ff := must(layers.NewFeedForward(p, 4, layers.FeedForwardConfig{Hidden: 16, Activation: layers.ReLU}))(t)
 	return train.Problem{Params: p, Loss: entropy(ff.Forward), Train: drawn(320, 1), Validation: drawn(100, 99), ValidationSize: 50}
 }
 

@@ -30,14 +30,8 @@ func digits(t testing.TB, seed uint64) train.Problem { return digitsWith(t, seed
 // digitsWith is digits with the given dropout.
 func digitsWith(t testing.TB, seed uint64, dropout float64) train.Problem {
 	t.Helper()
-	p, err := layers.NewParams(tensor.Float32, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ff, err := layers.NewFeedForward(p, 4, layers.FeedForwardConfig{Hidden: 16, Dropout: dropout})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(layers.NewParams(tensor.Float32, seed))(t)
+	ff := must(layers.NewFeedForward(p, 4, layers.FeedForwardConfig{Hidden: 16, Dropout: dropout}))(t)
 	return train.Problem{
 		Params: p,
 		Loss:   entropy(ff.Forward),
@@ -105,18 +99,35 @@ func changed(d train.Dataset, change func(examples []int, values []*tensor.Dense
 // fitted returns the result of Fit, which must not fail.
 func fitted(t *testing.T, p train.Problem, c train.Config, options train.RunOptions) *train.Result {
 	t.Helper()
-	r, err := train.Fit(t.Context(), p, c, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(train.Fit(t.Context(), p, c, options))(t)
 	return r
 }
 
-// wantError checks that err is an error that contains a text.
+// noError ends the test if there is an error.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// must returns v, or ends the test if there is an error: must(layers.NewParams(dtype, seed))(t).
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		noError(t, err)
+		return v
+	}
+}
+
+// failure returns the error of a call: failure(train.Fit(ctx, p, c, options)).
+func failure[T any](_ T, err error) error { return err }
+
+// wantError checks that err is an error that contains a text, or nil if the text is empty.
 func wantError(t *testing.T, what any, err error, text string) {
 	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Errorf("%v: got the error %v, want one that contains %q", what, err, text)
+	if (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), text) {
+		t.Errorf("%v: got the error %v, want one that contains %q (none if empty)", what, err, text)
 	}
 }
 

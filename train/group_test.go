@@ -211,10 +211,7 @@ func TestGroupChangesNoBit(t *testing.T) {
 	if want.err != nil || !want.result.StoppedEarly || len(want.result.History) < 4 {
 		t.Fatalf("with one process: got %+v, %v, want an early stop after at least 4 checks", want.result, want.err)
 	}
-	wantFile, err := os.ReadFile(checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantFile := must(os.ReadFile(checkpoint))(t)
 	check := func(t *testing.T, got []outcome, checkpoint string) {
 		t.Helper()
 		for rank, o := range got {
@@ -555,8 +552,7 @@ func TestGroupErrors(t *testing.T) {
 		{"more processes than micro-batches", 1, 4, 2, "got 2 for 4 processes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 3 * c.micro, MicroBatches: c.micro, MaxEpochs: 1}, train.RunOptions{Group: deaf{c.rank, c.size}})
-			wantError(t, "Fit", err, c.want)
+			wantError(t, "Fit", failure(train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 3 * c.micro, MicroBatches: c.micro, MaxEpochs: 1}, train.RunOptions{Group: deaf{c.rank, c.size}})), c.want)
 		})
 	}
 }

@@ -138,8 +138,7 @@ func TestWithoutValidation(t *testing.T) {
 	if want := fmt.Sprintf("Epoch 2: Train=%.3f\n", r.History[2].TrainLoss); !strings.HasSuffix(log.String(), want) {
 		t.Errorf("the log is %q, want it to end with %q", log.String(), want)
 	}
-	_, err = train.Fit(t.Context(), p, train.Config{BatchSize: 16, Stopping: train.StoppingConfig{Patience: 1, Monitor: "val_loss"}}, train.RunOptions{})
-	wantError(t, "monitoring val_loss without validation data", err, `stopping.monitor must be one of train_loss, got "val_loss"`)
+	wantError(t, "monitoring val_loss without validation data", failure(train.Fit(t.Context(), p, train.Config{BatchSize: 16, Stopping: train.StoppingConfig{Patience: 1, Monitor: "val_loss"}}, train.RunOptions{})), `stopping.monitor must be one of train_loss, got "val_loss"`)
 }
 
 func TestCheckEvery(t *testing.T) {
@@ -351,10 +350,7 @@ func TestVectorMetric(t *testing.T) {
 		for e := range d.Len {
 			examples = append(examples, e)
 		}
-		b, err := d.Batch(examples)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must(d.Batch(examples))(t)
 		sums := make([]float64, 4)
 		for i, x := range b[0].Float32s() {
 			sums[i%4] += float64(x)
@@ -393,10 +389,7 @@ func TestMetrics(t *testing.T) {
 		for e := range d.Len {
 			examples = append(examples, e)
 		}
-		b, err := d.Batch(examples)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must(d.Batch(examples))(t)
 		for _, x := range b[0].Float32s() {
 			want[i] += float64(x) / float64(4*d.Len)
 		}
@@ -445,7 +438,6 @@ func TestMetrics(t *testing.T) {
 		}, "without Count and Of"},
 		{"unknown name to monitor", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "y", Sum: mean}} }, `one of train_loss, val_loss, train_y, val_y, got "val_x"`},
 	} {
-		_, err := train.Fit(t.Context(), metered(t, c.metrics), train.Config{BatchSize: 16, MaxEpochs: 1, Stopping: train.StoppingConfig{Monitor: "val_x", Mode: "max"}}, train.RunOptions{})
-		wantError(t, c.name, err, c.want)
+		wantError(t, c.name, failure(train.Fit(t.Context(), metered(t, c.metrics), train.Config{BatchSize: 16, MaxEpochs: 1, Stopping: train.StoppingConfig{Monitor: "val_x", Mode: "max"}}, train.RunOptions{})), c.want)
 	}
 }

@@ -93,10 +93,7 @@ func (g *metricGraph) run(nodes ...*G.Node) (values [][]float64, err error) {
 // sums runs the graph once and returns the sum and the count of a metric.
 func (g *metricGraph) sums(m train.Metric) (sum, count float64) {
 	g.Helper()
-	values, err := g.run(m.Sum, m.Count)
-	if err != nil {
-		g.Fatal(err)
-	}
+	values := must(g.run(m.Sum, m.Count))(g)
 	return values[0][0], values[1][0]
 }
 
@@ -128,10 +125,7 @@ func TestAccuracyAndExactMatch(t *testing.T) {
 			logits, targets := g.floats(tc.logits, append(slices.Clone(tc.shape), 2)...), g.ints(tc.targets, tc.shape...)
 			b := &layers.Build{}
 			accuracy, exact := g.metric(train.Accuracy(b, logits, targets)), g.metric(train.ExactMatch(b, logits, targets))
-			values, err := g.run(accuracy.Sum, accuracy.Count, exact.Sum, exact.Count)
-			if err != nil {
-				t.Fatal(err)
-			}
+			values := must(g.run(accuracy.Sum, accuracy.Count, exact.Sum, exact.Count))(t)
 			if got := [4]float64(slices.Concat(values...)); got != tc.want {
 				t.Errorf("%s, %v: got %v, want %v", tc.name, dt, got, tc.want)
 			}
@@ -195,10 +189,7 @@ func TestAccuracyOfRandomShapes(t *testing.T) {
 			x, y := g.floats(logits, append(slices.Clone(shape), vocab)...), g.ints(targets, shape...)
 			b := &layers.Build{Cores: 1 + rng.IntN(3)}
 			a, e := g.metric(train.Accuracy(b, x, y)), g.metric(train.ExactMatch(b, x, y))
-			values, err := g.run(a.Sum, a.Count, e.Sum, e.Count)
-			if err != nil {
-				t.Fatal(err)
-			}
+			values := must(g.run(a.Sum, a.Count, e.Sum, e.Count))(t)
 			if got, want := slices.Concat(values...), []float64{right, counted, rowsRight, rowsCounted}; !slices.Equal(got, want) {
 				t.Errorf("%v with %d classes, %v: got %v, want %v", shape, vocab, dt, got, want)
 			}
@@ -271,10 +262,7 @@ func TestMetricsOfNumbers(t *testing.T) {
 			}
 			b := &layers.Build{}
 			absolute, binary := g.metric(train.MeanAbsoluteError(b, xs, ys, ws)), g.metric(train.BinaryAccuracy(b, xs, ys, ws))
-			values, err := g.run(absolute.Sum, absolute.Count, binary.Sum, binary.Count)
-			if err != nil {
-				t.Fatal(err)
-			}
+			values := must(g.run(absolute.Sum, absolute.Count, binary.Sum, binary.Count))(t)
 			got := slices.Concat(values...)
 			if math.Abs(got[0]-distance) > 1e-12*distance || got[1] != count || got[2] != right || got[3] != count {
 				t.Errorf("%v weighted by %v, %v: got %v, want %v, %v, %v", tc.shape, tc.weights, dt, got, distance, count, right)
@@ -307,22 +295,11 @@ func TestMetricsLeaveTheGradientAlone(t *testing.T) {
 				}
 			}
 			add()
-			loss, err := layers.CrossEntropy(b, logits, targets, layers.CrossEntropyOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			loss := must(layers.CrossEntropy(b, logits, targets, layers.CrossEntropyOptions{}))(t)
 			add() // Accuracy and ExactMatch return the same nodes again
-			grads, err := G.Grad(loss.Mean, logits)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := layers.CheckGraph(g.ExprGraph); err != nil {
-				t.Fatal(err)
-			}
-			values, err := g.run(loss.Mean, grads[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			grads := must(G.Grad(loss.Mean, logits))(t)
+			noError(t, layers.CheckGraph(g.ExprGraph))
+			values := must(g.run(loss.Mean, grads[0]))(t)
 			return slices.Concat(values...)
 		}
 		if got, want := run(true), run(false); !slices.Equal(got, want) {
@@ -349,13 +326,9 @@ func TestMetricsRunAgain(t *testing.T) {
 		targets    []int
 		sum, count float64
 	}{{[]int{0, 0}, 2, 2}, {[]int{1, -1}, 0, 1}, {[]int{-1, -1}, 0, 0}, {[]int{0, 1}, 1, 2}} {
-		if err := G.Let(y, tensor.New(tensor.WithBacking(tc.targets))); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, G.Let(y, tensor.New(tensor.WithBacking(tc.targets))))
 		vm.Reset()
-		if err := vm.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, vm.RunAll())
 		if sum.Data() != tc.sum || count.Data() != tc.count {
 			t.Errorf("targets %v: got sum %v and count %v, want %v and %v", tc.targets, sum, count, tc.sum, tc.count)
 		}
@@ -481,22 +454,14 @@ type reference struct {
 // value runs the graph once and returns the metric's value.
 func (g *metricGraph) value(m train.Metric) float64 {
 	g.Helper()
-	values, err := g.run(m.Sum)
-	if err != nil {
-		g.Fatal(err)
-	}
+	values := must(g.run(m.Sum))(g)
 	return m.Value(values[0])
 }
 
 func TestMetricsLikeScikitLearn(t *testing.T) {
-	text, err := os.ReadFile("testdata/metrics.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile("testdata/metrics.json"))(t)
 	var want reference
-	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal(text, &want))
 	if len(want.F1) < 5 || len(want.AUC) < 5 || len(want.R2) < 5 {
 		t.Fatalf("metrics.json has %d, %d and %d cases", len(want.F1), len(want.AUC), len(want.R2))
 	}
@@ -616,10 +581,7 @@ func TestClassMetrics(t *testing.T) {
 	}
 	for _, dt := range metricDtypes {
 		g := newMetricGraph(t, dt)
-		metrics, err := train.ClassMetrics(&layers.Build{}, g.floats(logits, n, v), g.ints(targets, n), class)
-		if err != nil {
-			t.Fatal(err)
-		}
+		metrics := must(train.ClassMetrics(&layers.Build{}, g.floats(logits, n, v), g.ints(targets, n), class))(t)
 		for i, want := range []float64{right / answers, right / total, 2 * right / (answers + total), average} {
 			m, tolerance := metrics[i], 1e-12
 			if m.Name == "average_precision" {
@@ -645,10 +607,7 @@ func TestClassMetrics(t *testing.T) {
 		{"infinite", []float64{0, math.Inf(1), math.Inf(1), 0}, []int{1, 0}, [4]float64{1, 1, 1, 1}},
 	} {
 		g := newMetricGraph(t, tensor.Float32)
-		metrics, err := train.ClassMetrics(&layers.Build{}, g.floats(c.logits, len(c.targets), 2), g.ints(c.targets, len(c.targets)), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		metrics := must(train.ClassMetrics(&layers.Build{}, g.floats(c.logits, len(c.targets), 2), g.ints(c.targets, len(c.targets)), 1))(t)
 		for i, m := range metrics {
 			if got := g.value(m); math.Abs(got-c.want[i]) > 1e-15 {
 				t.Errorf("%s: %s is %v, want %v", c.name, m.Name, got, c.want[i])
@@ -775,10 +734,7 @@ func TestRSquaredParts(t *testing.T) {
 		g := newMetricGraph(t, tensor.Float64)
 		m = g.metric(train.RSquared(&layers.Build{}, g.floats(outputs[:batch], batch), g.floats(targets[:batch], batch), nil))
 		outputs, targets = outputs[batch:], targets[batch:]
-		values, err := g.run(m.Sum)
-		if err != nil {
-			t.Fatal(err)
-		}
+		values := must(g.run(m.Sum))(t)
 		sums = append(sums, make([]float64, len(values[0])-len(sums))...)
 		for i, x := range values[0] {
 			sums[i] += x

@@ -100,19 +100,10 @@ func TestGradientsAreATree(t *testing.T) {
 		}
 		want := tree(parts)
 		for workers := 1; workers <= micro; workers++ {
-			data, err := train.Tensors(tensor.New(tensor.WithShape(micro, width), tensor.WithBacking(x)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must(train.Tensors(tensor.New(tensor.WithShape(micro, width), tensor.WithBacking(x))))(t)
 			data.Order = train.InOrder
-			params, err := layers.NewParams(tensor.Float32, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w, err := params.New("w", layers.Zeros(), 1, width)
-			if err != nil {
-				t.Fatal(err)
-			}
+			params := must(layers.NewParams(tensor.Float32, 1))(t)
+			w := must(params.New("w", layers.Zeros(), 1, width))(t)
 			p := train.Problem{Params: params, Train: data, Loss: func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 				n, err := b.Bind(inputs[0].Graph(), w)
 				if err != nil {
@@ -265,8 +256,7 @@ func TestMicroBatchesResumeChanged(t *testing.T) {
 	c.Resume, c.MaxEpochs = true, 2
 	for _, m := range []int{0, 1, 4} {
 		c.MicroBatches = m
-		_, err := train.Fit(t.Context(), digits(t, 1), c.Config, c.RunOptions)
-		wantError(t, m, err, fmt.Sprintf("MicroBatches 2, not %d", max(m, 1)))
+		wantError(t, m, failure(train.Fit(t.Context(), digits(t, 1), c.Config, c.RunOptions)), fmt.Sprintf("MicroBatches 2, not %d", max(m, 1)))
 	}
 }
 
@@ -336,13 +326,11 @@ func TestMicroBatchErrors(t *testing.T) {
 			p := unevenDigits(t, 0.1)
 			c.change(&p)
 			before := runtime.NumGoroutine()
-			_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.RunOptions{Workers: 2})
-			wantError(t, "Fit", err, c.want)
+			wantError(t, "Fit", failure(train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.RunOptions{Workers: 2})), c.want)
 			wantGoroutines(t, "Fit", before+runtime.GOMAXPROCS(0)) // the kernels' goroutines stay
 		})
 	}
-	_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.RunOptions{Workers: -1})
-	wantError(t, "Fit", err, "train: workers must be at least 0, got -1")
+	wantError(t, "Fit", failure(train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.RunOptions{Workers: -1})), "train: workers must be at least 0, got -1")
 }
 
 // Two calls of Fit at the same time, each with several workers, don't disturb each other.
@@ -371,17 +359,11 @@ func gpt(tb testing.TB, batch, dim, blocks int, lengths ...int) train.Problem {
 	if lengths == nil {
 		lengths = []int{64}
 	}
-	params, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	model, err := layers.NewDecoder(params, layers.ModelConfig{
+	params := must(layers.NewParams(tensor.Float32, 1))(tb)
+	model := must(layers.NewDecoder(params, layers.ModelConfig{
 		Vocab: vocab, Dim: dim, Layers: blocks, Positions: layers.Rotary{},
 		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}},
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	}))(tb)
 	tokens := func(size, length, from int) *tensor.Dense {
 		ids := make([]int, size*length)
 		for i := range ids {
@@ -444,15 +426,12 @@ func BenchmarkStep(b *testing.B) {
 		b.Run(fmt.Sprintf("batch=%d/micro=%d/workers=%d", c.batch, c.micro, c.workers), func(b *testing.B) {
 			p := gpt(b, c.batch, 128, 4)
 			p.Train.Len = (b.N + 1) * c.batch
-			_, err := train.Fit(context.Background(), p, train.Config{BatchSize: c.batch, MicroBatches: c.micro, MaxEpochs: 1}, train.RunOptions{Workers: c.workers, OnStep: func(_, step int, _ float64) bool {
+			must(train.Fit(context.Background(), p, train.Config{BatchSize: c.batch, MicroBatches: c.micro, MaxEpochs: 1}, train.RunOptions{Workers: c.workers, OnStep: func(_, step int, _ float64) bool {
 				if step == 0 {
 					b.ResetTimer()
 				}
 				return false
-			}})
-			if err != nil {
-				b.Fatal(err)
-			}
+			}}))(b)
 		})
 	}
 }

@@ -47,10 +47,7 @@ func TestOwnRule(t *testing.T) {
 	if want.err != nil {
 		t.Fatal(want.err)
 	}
-	wantFile, err := os.ReadFile(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantFile := must(os.ReadFile(whole))(t)
 	if !bytes.Contains(wantFile, []byte(`"three.most.`)) {
 		t.Error("the checkpoint lacks the memory of the rule")
 	}

@@ -19,14 +19,8 @@ import (
 // inBlocks is digits with parameters whose names contain "blocks.", which Muon steps.
 func inBlocks(t *testing.T) train.Problem {
 	t.Helper()
-	p, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ff, err := layers.NewFeedForward(p.Scope("blocks.0"), 4, layers.FeedForwardConfig{Hidden: 16, Dropout: 0.1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(layers.NewParams(tensor.Float32, 1))(t)
+	ff := must(layers.NewFeedForward(p.Scope("blocks.0"), 4, layers.FeedForwardConfig{Hidden: 16, Dropout: 0.1}))(t)
 	problem := digits(t, 1)
 	problem.Params, problem.Loss = p, entropy(ff.Forward)
 	return problem
@@ -102,20 +96,13 @@ func TestOtherSolverCantResume(t *testing.T) {
 		"sgd":  ", not optim.AdamW: resume",
 		"muon": `to another model or solver: it has no "adamw.first.`, // Muon steps only a group, so the solver's Rule is AdamW
 	} {
-		rule, err := optim.Choices()["solver"].Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rule := must(optim.Choices()["solver"].Parse(name))(t)
 		c := setup{train.Config{BatchSize: 16, MaxEpochs: 1, Optimizer: optim.Config{Solver: rule.(optim.Rule), LearningRate: 0.01}}, train.RunOptions{MaxSteps: 5, Checkpoint: filepath.Join(t.TempDir(), "c")}}
 		fitted(t, inBlocks(t), c.Config, c.RunOptions)
-		file, err := os.ReadFile(c.Checkpoint)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must(os.ReadFile(c.Checkpoint))(t)
 		c.Optimizer.Solver, c.Resume, c.MaxSteps = nil, true, 12
 		p := inBlocks(t)
-		_, err = train.Fit(t.Context(), p, c.Config, c.RunOptions)
-		wantError(t, name, err, want)
+		wantError(t, name, failure(train.Fit(t.Context(), p, c.Config, c.RunOptions)), want)
 		if after, err := os.ReadFile(c.Checkpoint); err != nil || !bytes.Equal(after, file) || !same(values(p.Params), values(inBlocks(t).Params)) {
 			t.Errorf("%s: the parameters or the checkpoint have changed, error %v", name, err)
 		}
