@@ -29,12 +29,30 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
+// rewrite writes a checkpoint to another file, with the state that change returns.
+func rewrite(t *testing.T, from, to string, change func(state string, tensors []safetensors.Tensor) string) {
+	t.Helper()
+	tensors, metadata, err := safetensors.ReadFile(from)
+	noError(t, err)
+	metadata["heed.state"] = change(metadata["heed.state"], tensors)
+	noError(t, atomicfile.WriteFile(to, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) }))
+}
+
+// replaced returns a change for rewrite that replaces a text in the state.
+func replaced(t *testing.T, old, new string) func(state string, tensors []safetensors.Tensor) string {
+	return func(state string, _ []safetensors.Tensor) string {
+		if !strings.Contains(state, old) {
+			t.Fatalf("the state has no %s: %s", old, state)
+		}
+		return strings.Replace(state, old, new, 1)
+	}
+}
+
 // Fit doesn't resume from a checkpoint of another run, or from one whose state has a repeated key.
 func TestCheckpointOfAnotherRun(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	fit := func(run string, resume bool) error {
-		_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{MaxSteps: 5, Checkpoint: checkpoint, Resume: resume, Run: run})
-		return err
+		return failure(train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{MaxSteps: 5, Checkpoint: checkpoint, Resume: resume, Run: run}))
 	}
 	noError(t, fit("a", false))
 	for _, other := range []string{"b", ""} {
@@ -44,12 +62,7 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 		t.Error(err)
 	}
 
-	tensors, metadata, err := safetensors.ReadFile(checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	metadata["heed.state"] = `{"step":1,` + metadata["heed.state"][1:]
-	noError(t, atomicfile.WriteFile(checkpoint, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) }))
+	rewrite(t, checkpoint, checkpoint, func(state string, _ []safetensors.Tensor) string { return `{"step":1,` + state[1:] })
 	wantError(t, "resuming from a state with two steps", fit("a", true), `"step" is given twice`)
 }
 
@@ -63,17 +76,8 @@ func TestResumeWithOtherInstructions(t *testing.T) {
 		return log.String()
 	}
 	fit(5)
-	tensors, metadata, err := safetensors.ReadFile(checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
 	now := kernel.Instructions()
-	state := strings.Replace(metadata["heed.state"], `"instructions":"`+now+`"`, `"instructions":"other"`, 1)
-	if state == metadata["heed.state"] {
-		t.Fatalf("the state doesn't name the instructions %s: %s", now, state)
-	}
-	metadata["heed.state"] = state
-	noError(t, atomicfile.WriteFile(checkpoint, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) }))
+	rewrite(t, checkpoint, checkpoint, replaced(t, `"instructions":"`+now+`"`, `"instructions":"other"`))
 	if p, err := train.ReadProgress(checkpoint); err != nil || p.Instructions != "other" {
 		t.Errorf("ReadProgress gives the instructions %q and %v, want other", p.Instructions, err)
 	}
@@ -114,8 +118,7 @@ func TestResumeWithOtherExamples(t *testing.T) {
 		p, c := digits(t, 1), c
 		p.Train.Order = train.Shuffled
 		change(&p, &c)
-		_, err := train.Fit(t.Context(), p, c.Config, c.RunOptions)
-		return err
+		return failure(train.Fit(t.Context(), p, c.Config, c.RunOptions))
 	}
 	noError(t, run(func(*train.Problem, *setup) {}))
 	c.Resume, c.MaxSteps = true, 0
@@ -125,6 +128,7 @@ func TestResumeWithOtherExamples(t *testing.T) {
 		": Order 0, not 1: resume":                                     func(p *train.Problem, _ *setup) { p.Train.Order = train.InOrder },
 		": steps in an epoch 20, not 21: resume":                       func(p *train.Problem, _ *setup) { p.Train.Bucket = func(e int) int { return e % 3 } },
 		": Validation.Len 100, not 99: resume":                         func(p *train.Problem, _ *setup) { p.Validation.Len = 99 },
+		"with other settings: MicroBatches 1, not 2: resume":           func(_ *train.Problem, c *setup) { c.MicroBatches = 2 },
 		": BatchSize 16, not 8; steps in an epoch 20, not 40: resume":  func(_ *train.Problem, c *setup) { c.BatchSize = 8 },
 		": rule optim.AdamW, not optim.SGD: resume": func(_ *train.Problem, c *setup) {
 			c.Solver = &optim.Solver{Rule: optim.SGD{}, LearningRate: 0.1}
@@ -132,17 +136,14 @@ func TestResumeWithOtherExamples(t *testing.T) {
 	} {
 		wantError(t, "other examples", run(change), want)
 	}
-	if err := run(func(*train.Problem, *setup) {}); err != nil {
-		t.Error(err)
-	}
+	noError(t, run(func(_ *train.Problem, c *setup) { c.MicroBatches = 1 })) // the same as 0
 }
 
 // From any state, Fit resumes or returns an error; it doesn't panic.
 func FuzzCheckpoint(f *testing.F) {
 	checkpoint := filepath.Join(f.TempDir(), "good")
 	fit := func(tb testing.TB, checkpoint string, resume bool, steps int) error {
-		_, err := train.Fit(tb.Context(), digits(tb, 1), train.Config{BatchSize: 16, MaxEpochs: 2, CheckEvery: 2}, train.RunOptions{MaxSteps: steps, Checkpoint: checkpoint, Resume: resume})
-		return err
+		return failure(train.Fit(tb.Context(), digits(tb, 1), train.Config{BatchSize: 16, MaxEpochs: 2, CheckEvery: 2}, train.RunOptions{MaxSteps: steps, Checkpoint: checkpoint, Resume: resume}))
 	}
 	noError(f, fit(f, checkpoint, false, 5))
 	tensors, metadata, err := safetensors.ReadFile(checkpoint)
@@ -197,12 +198,20 @@ func TestResumeAnywhere(t *testing.T) {
 		t.Fatalf("got the last check %+v, want one at step 80, with a learning rate lowered by the plateau", last)
 	}
 	crash := errors.New("crash")
-	for ending, end := range map[string]func(p *train.Problem, c *setup, step int){
-		"a limit": func(_ *train.Problem, c *setup, step int) { c.MaxSteps = step },
-		"OnStep": func(_ *train.Problem, c *setup, step int) {
+	for ending, end := range map[string]func(p *train.Problem, c *setup, step int, cancel func()){
+		"a limit": func(_ *train.Problem, c *setup, step int, _ func()) { c.MaxSteps = step },
+		"OnStep": func(_ *train.Problem, c *setup, step int, _ func()) {
 			c.OnStep = func(epoch, i int, _ float64) bool { return epoch*20+i+1 == step }
 		},
-		"a crash": func(p *train.Problem, _ *setup, step int) { // loses the steps since the last checkpoint
+		"ctx": func(_ *train.Problem, c *setup, step int, cancel func()) {
+			c.OnStep = func(epoch, i int, _ float64) bool {
+				if epoch*20+i+1 == step {
+					cancel()
+				}
+				return false
+			}
+		},
+		"a crash": func(p *train.Problem, _ *setup, step int, _ func()) { // loses the steps since the last checkpoint
 			batch := p.Train.Batch
 			p.Train.Batch = func(examples []int) ([]*tensor.Dense, error) {
 				if examples[0] == step*16 {
@@ -211,15 +220,16 @@ func TestResumeAnywhere(t *testing.T) {
 				return batch(examples)
 			}
 		},
-		"fewer epochs": func(_ *train.Problem, c *setup, step int) { c.MaxEpochs = (step + 19) / 20 },
+		"fewer epochs": func(_ *train.Problem, c *setup, step int, _ func()) { c.MaxEpochs = (step + 19) / 20 },
 	} {
 		for _, step := range []int{1, 3, 15, 16, 30, 59, 60, 62, 79} {
 			t.Run(fmt.Sprintf("%s at step %d", ending, step), func(t *testing.T) {
 				checkpoint := filepath.Join(dir, "c")
 				os.Remove(checkpoint)
 				first, c := digits(t, 4), everything(checkpoint)
-				end(&first, &c, step)
-				if r, err := train.Fit(t.Context(), first, c.Config, c.RunOptions); err != nil && !errors.Is(err, crash) || ending != "fewer epochs" && r != nil && err == nil && !r.Unfinished {
+				ctx, cancel := context.WithCancel(t.Context())
+				end(&first, &c, step, cancel)
+				if r, err := train.Fit(ctx, first, c.Config, c.RunOptions); err != nil && !errors.Is(err, crash) && (ending != "ctx" || !errors.Is(err, context.Canceled)) || ending != "fewer epochs" && r != nil && err == nil && !r.Unfinished {
 					t.Fatalf("the first part ended with %v, %+v, want a crash or an unfinished result", err, r)
 				}
 				second, c := digits(t, 4), everything(checkpoint)
@@ -307,27 +317,21 @@ func TestCheckpointContradictions(t *testing.T) {
 		{"moments", "", "", "isn't finite at element 3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			tensors, metadata, err := safetensors.ReadFile(checkpoint)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range tensors {
-				if test.name == "moments" && strings.HasPrefix(m.Name, "adamw.second.") {
-					m.Data.([]float32)[3] = float32(math.NaN())
-				}
-			}
-			if !strings.Contains(metadata["heed.state"], test.old) {
-				t.Fatalf("the state has no %s: %s", test.old, metadata["heed.state"])
-			}
-			metadata["heed.state"] = strings.Replace(metadata["heed.state"], test.old, test.changed, 1)
 			changed := filepath.Join(dir, test.name)
-			noError(t, atomicfile.WriteFile(changed, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) }))
+			rewrite(t, checkpoint, changed, func(state string, tensors []safetensors.Tensor) string {
+				for _, m := range tensors {
+					if test.name == "moments" && strings.HasPrefix(m.Name, "adamw.second.") {
+						m.Data.([]float32)[3] = float32(math.NaN())
+					}
+				}
+				return replaced(t, test.old, test.changed)(state, nil)
+			})
 			p, c := problem(), everything(changed)
 			before := values(p.Params)
 			c.Resume = true
-			if _, err = train.Fit(t.Context(), p, c.Config, c.RunOptions); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), changed) {
-				t.Errorf("got  %v\nwant an error that contains %s", err, test.want)
-			}
+			_, err := train.Fit(t.Context(), p, c.Config, c.RunOptions)
+			wantError(t, "Fit", err, test.want)
+			wantError(t, "Fit", err, changed)
 			if !same(before, values(p.Params)) {
 				t.Error("a failed resume changed the parameters")
 			}
@@ -405,8 +409,7 @@ func TestResumeComparesFrozen(t *testing.T) {
 	fit := func(steps int, change func(p *layers.Params)) error {
 		p := digits(t, 1)
 		change(p.Params)
-		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16}, train.RunOptions{Checkpoint: checkpoint, Resume: true, MaxSteps: steps})
-		return err
+		return failure(train.Fit(t.Context(), p, train.Config{BatchSize: 16}, train.RunOptions{Checkpoint: checkpoint, Resume: true, MaxSteps: steps}))
 	}
 	freeze := func(p *layers.Params) {
 		noError(t, p.Freeze("up"))

@@ -203,11 +203,7 @@ func TestBatchValues(t *testing.T) {
 func TestLossMaySetTheMode(t *testing.T) {
 	fit := func(dropout float64, mode layers.Mode) [][]float32 {
 		p := digitsWith(t, 1, dropout)
-		loss := p.Loss
-		p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-			b.Mode = mode
-			return loss(b, inputs)
-		}
+		beforeLoss(&p, func(b *layers.Build, _ G.Nodes) { b.Mode = mode })
 		fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})
 		return values(p.Params)
 	}
@@ -219,11 +215,7 @@ func TestLossMaySetTheMode(t *testing.T) {
 // Loss may change its list of inputs.
 func TestLossMayReplaceInputs(t *testing.T) {
 	p := digits(t, 1)
-	loss := p.Loss
-	p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-		inputs[0] = G.Must(G.Neg(inputs[0]))
-		return loss(b, inputs)
-	}
+	beforeLoss(&p, func(_ *layers.Build, inputs G.Nodes) { inputs[0] = G.Must(G.Neg(inputs[0])) })
 	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16}, train.RunOptions{MaxSteps: 1}); err != nil {
 		t.Error(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
@@ -18,10 +17,7 @@ import (
 // rectified is digits with ReLU. If the bias of a hidden unit is −Inf, the unit is 0, and the loss and all gradients
 // are finite.
 func rectified(t *testing.T) train.Problem {
-	t.Helper()
-	p := must(layers.NewParams(tensor.Float32, 1))(t)
-	ff := must(layers.NewFeedForward(p, 4, layers.FeedForwardConfig{Hidden: 16, Activation: layers.ReLU}))(t)
-	return train.Problem{Params: p, Loss: entropy(ff.Forward), Train: drawn(320, 1), Validation: drawn(100, 99), ValidationSize: 50}
+	return digitsOf(t, 1, layers.FeedForwardConfig{Hidden: 16, Activation: layers.ReLU})
 }
 
 // writes is SGD, but at some steps it also sets the first weight or the first element of the velocity to a given value.

@@ -29,9 +29,14 @@ func digits(t testing.TB, seed uint64) train.Problem { return digitsWith(t, seed
 
 // digitsWith is digits with the given dropout.
 func digitsWith(t testing.TB, seed uint64, dropout float64) train.Problem {
+	return digitsOf(t, seed, layers.FeedForwardConfig{Hidden: 16, Dropout: dropout})
+}
+
+// digitsOf is digits with the given network.
+func digitsOf(t testing.TB, seed uint64, c layers.FeedForwardConfig) train.Problem {
 	t.Helper()
 	p := must(layers.NewParams(tensor.Float32, seed))(t)
-	ff := must(layers.NewFeedForward(p, 4, layers.FeedForwardConfig{Hidden: 16, Dropout: dropout}))(t)
+	ff := must(layers.NewFeedForward(p, 4, c))(t)
 	return train.Problem{
 		Params: p,
 		Loss:   entropy(ff.Forward),
@@ -65,6 +70,27 @@ func added(plain lossFunc, change func(b *layers.Build, inputs G.Nodes, mean *G.
 		var metrics []train.Metric
 		loss.Mean, metrics = change(b, inputs, loss.Mean)
 		return loss, metrics, nil
+	}
+}
+
+// afterLoss calls change after each call of p's Loss, whose result it may change.
+func afterLoss(p *train.Problem, change func(b *layers.Build, inputs G.Nodes, loss *layers.Loss)) {
+	plain := p.Loss
+	p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
+		loss, metrics, err := plain(b, inputs)
+		if err == nil {
+			change(b, inputs, &loss)
+		}
+		return loss, metrics, err
+	}
+}
+
+// beforeLoss calls change before each call of p's Loss, whose arguments it may change.
+func beforeLoss(p *train.Problem, change func(b *layers.Build, inputs G.Nodes)) {
+	plain := p.Loss
+	p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
+		change(b, inputs)
+		return plain(b, inputs)
 	}
 }
 
@@ -243,12 +269,7 @@ func withInput(p train.Problem, number func(examples []int) float32) train.Probl
 
 // counted returns p with a Loss whose Count is an input. The function count computes it from the examples.
 func counted(p train.Problem, count func(examples []int) float32) train.Problem {
-	plain := p.Loss
-	p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-		loss, metrics, err := plain(b, inputs)
-		loss.Count = inputs[len(inputs)-1]
-		return loss, metrics, err
-	}
+	afterLoss(&p, func(_ *layers.Build, inputs G.Nodes, loss *layers.Loss) { loss.Count = inputs[len(inputs)-1] })
 	return withInput(p, count)
 }
 

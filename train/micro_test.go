@@ -2,11 +2,9 @@ package train_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
@@ -222,44 +220,6 @@ func TestMicroBatchesDropDifferently(t *testing.T) {
 	}
 }
 
-// A run that starts with one worker, is interrupted within an epoch and resumed with four workers, ends like an
-// uninterrupted run.
-func TestMicroBatchesResume(t *testing.T) {
-	whole := unevenDigits(t, 0.1)
-	want := fitted(t, whole, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 4}, train.RunOptions{Seed: 7, Workers: 2})
-	c := setup{train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 4}, train.RunOptions{Seed: 7, Checkpoint: filepath.Join(t.TempDir(), "c"), Workers: 1}}
-	ctx, cancel := context.WithCancel(context.Background())
-	c.OnStep = func(epoch, step int, _ float64) bool {
-		if epoch == 2 && step == 11 {
-			cancel()
-		}
-		return false
-	}
-	if r, err := train.Fit(ctx, unevenDigits(t, 0.1), c.Config, c.RunOptions); !errors.Is(err, context.Canceled) || len(r.History) != 2 {
-		t.Fatalf("after cancelling: got %v, %+v, want context.Canceled and 2 checks", err, r)
-	}
-	c.Resume, c.Workers, c.OnStep = true, 4, nil
-	p := unevenDigits(t, 0.1)
-	for _, q := range p.Params.All() {
-		q.Value.Memset(float32(9)) // the checkpoint replaces these other initial values
-	}
-	got := fitted(t, p, c.Config, c.RunOptions)
-	if !reflect.DeepEqual(got, want) || !same(values(p.Params), values(whole.Params)) {
-		t.Error("the resumed run has another result or other parameters")
-	}
-}
-
-// A run can only resume with the same number of micro-batches, because another number changes rounding and dropout.
-func TestMicroBatchesResumeChanged(t *testing.T) {
-	c := setup{train.Config{BatchSize: 16, MicroBatches: 2, MaxEpochs: 1}, train.RunOptions{Checkpoint: filepath.Join(t.TempDir(), "c")}}
-	fitted(t, digits(t, 1), c.Config, c.RunOptions)
-	c.Resume, c.MaxEpochs = true, 2
-	for _, m := range []int{0, 1, 4} {
-		c.MicroBatches = m
-		wantError(t, m, failure(train.Fit(t.Context(), digits(t, 1), c.Config, c.RunOptions)), fmt.Sprintf("MicroBatches 2, not %d", max(m, 1)))
-	}
-}
-
 func TestMicroBatchErrors(t *testing.T) {
 	second := func(change func(values []*tensor.Dense)) func(p *train.Problem) { // change the second micro-batch
 		return func(p *train.Problem) {
@@ -288,18 +248,15 @@ func TestMicroBatchErrors(t *testing.T) {
 		{"a target of the second worker that isn't a class", second(func(values []*tensor.Dense) { values[1].Data().([]int)[3] = 4 }), "epoch 0, step 0: micro-batch 1: "},
 		{"a loss that isn't finite", second(func(values []*tensor.Dense) { values[0].Data().([]float32)[11] = float32(math.NaN()) }), "the training loss is NaN at epoch 0, step 0"},
 		{"other parameters each time", func(p *train.Problem) {
-			loss, calls := p.Loss, 0
+			calls := 0
 			p.Validation.Len = 0
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
+			beforeLoss(p, func(b *layers.Build, inputs G.Nodes) {
 				if calls++; calls == 2 {
 					for _, q := range slices.Backward(p.Params.All()) {
-						if _, err := b.Bind(inputs[0].Graph(), q); err != nil {
-							return layers.Loss{}, nil, err
-						}
+						G.Must(b.Bind(inputs[0].Graph(), q))
 					}
 				}
-				return loss(b, inputs)
-			}
+			})
 		}, "the same parameters in the same order"},
 		{"another metric in validation", metrics(func(b *layers.Build, loss *G.Node) []train.Metric {
 			return []train.Metric{{Name: fmt.Sprint("m", b.Mode), Sum: loss}}
@@ -315,11 +272,9 @@ func TestMicroBatchErrors(t *testing.T) {
 			return []train.Metric{m}
 		}), "the same metrics in the same order"},
 		{"a node with the name of the share", func(p *train.Problem) {
-			loss := p.Loss
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
+			beforeLoss(p, func(b *layers.Build, inputs G.Nodes) {
 				b.Fixed = append(b.Fixed, G.NewScalar(inputs[0].Graph(), tensor.Float32, G.WithName("share of the step"), G.WithValue(float32(1))))
-				return loss(b, inputs)
-			}
+			})
 		}, `the graph has a node named "share of the step", which Fit adds`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -39,25 +39,18 @@ func TestFitNumbersOfItsOwn(t *testing.T) {
 				numbers = must(c.params(p).New("numbers", layers.Init{}, 4))(t)
 			}
 			copy(numbers.Value.Float32s(), start)
-			plain := p.Loss
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-				loss, _, err := plain(b, inputs)
-				if err != nil {
-					return layers.Loss{}, nil, err
-				}
-				g := loss.Mean.Graph()
-				var n *G.Node
+			afterLoss(&p, func(b *layers.Build, inputs G.Nodes, loss *layers.Loss) {
+				n, g := (*G.Node)(nil), inputs[0].Graph()
 				if c.params == nil {
 					n = G.NewVector(g, tensor.Float32, G.WithName("numbers"), G.WithShape(4), G.WithValue(numbers.Value))
-				} else if n, err = b.Bind(g, numbers); err != nil {
-					return layers.Loss{}, nil, err
+				} else {
+					n = G.Must(b.Bind(g, numbers))
 				}
 				if c.fixed {
 					b.Fixed = append(b.Fixed, n)
 				}
-				loss.Mean, err = G.Add(loss.Mean, G.Must(G.Mean(G.Must(G.Square(n)))))
-				return loss, nil, err
-			}
+				loss.Mean = G.Must(G.Add(loss.Mean, G.Must(G.Mean(G.Must(G.Square(n))))))
+			})
 			wantError(t, "Fit", failure(train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{})), c.want)
 			if trained := !slices.Equal(numbers.Value.Float32s(), start); trained != c.trained {
 				t.Errorf("the numbers are %v (trained: %t, want %t)", numbers.Value, trained, c.trained)
@@ -145,30 +138,19 @@ func TestFitErrors(t *testing.T) {
 			*p = counted(*p, func(examples []int) float32 { return float32(16 - examples[0]) })
 		}, "validation batch 1 of epoch 0: the Count of the loss must be at least 0 and finite, got -34"},
 		"a Count that isn't a scalar": {func(p *train.Problem, _ *setup) {
-			plain := p.Loss
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-				loss, metrics, err := plain(b, inputs)
-				loss.Count = inputs[0]
-				return loss, metrics, err
-			}
+			afterLoss(p, func(_ *layers.Build, inputs G.Nodes, loss *layers.Loss) { loss.Count = inputs[0] })
 		}, "the Count of the loss must be a scalar node in the graph of the inputs, or nil"},
 		"a Count only in training": {func(p *train.Problem, _ *setup) {
-			plain := p.Loss
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-				loss, metrics, err := plain(b, inputs)
+			afterLoss(p, func(b *layers.Build, _ G.Nodes, loss *layers.Loss) {
 				if b.Mode == layers.Evaluation {
 					loss.Count = nil
 				}
-				return loss, metrics, err
-			}
+			})
 		}, "every graph of the loss must have a Count, or none"},
 		"a Count that is an int": {func(p *train.Problem, _ *setup) {
-			plain := p.Loss
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-				loss, metrics, err := plain(b, inputs)
+			afterLoss(p, func(_ *layers.Build, inputs G.Nodes, loss *layers.Loss) {
 				loss.Count = G.NewScalar(inputs[0].Graph(), tensor.Int, G.WithName("count"), G.WithValue(3))
-				return loss, metrics, err
-			}
+			})
 		}, "a loss, its Count or a metric must be a float32 or float64, got int"},
 		"callback fails": {func(_ *train.Problem, c *setup) {
 			c.OnCheck = func([]train.Check, bool) (bool, error) { return false, broken }
@@ -183,9 +165,7 @@ func TestFitErrors(t *testing.T) {
 			}
 		}, "no parameter"},
 		"a loss whose parameters are frozen": {func(p *train.Problem, _ *setup) {
-			if err := p.Params.Freeze("up", "down"); err != nil {
-				panic(err)
-			}
+			noError(t, p.Params.Freeze("up", "down"))
 		}, "all parameters of the loss are frozen, so there is nothing to train: leave one of them unfrozen, or compute the loss with Evaluate"},
 		"a target that isn't a class": {func(p *train.Problem, _ *setup) {
 			p.Train = changed(p.Train, func(_ []int, values []*tensor.Dense) { values[1].Data().([]int)[3] = 4 })
@@ -199,23 +179,13 @@ func TestFitErrors(t *testing.T) {
 			}
 		}, "a scalar node in the graph of the inputs"},
 		"an input made by Loss": {func(p *train.Problem, _ *setup) {
-			loss := p.Loss
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-				return loss(b, G.Nodes{G.NewMatrix(inputs[0].Graph(), tensor.Float32, G.WithShape(inputs[0].Shape()...), G.WithName("mine")), inputs[1]})
-			}
+			beforeLoss(p, func(_ *layers.Build, inputs G.Nodes) {
+				inputs[0] = G.NewMatrix(inputs[0].Graph(), tensor.Float32, G.WithShape(inputs[0].Shape()...), G.WithName("mine"))
+			})
 		}, `the loss reads "mine", which has no value: use the inputs`},
 		"a parameter that is bound and not used": {func(p *train.Problem, _ *setup) {
-			loss := p.Loss
-			w, err := p.Params.New("w", layers.Zeros(), 1)
-			if err != nil {
-				panic(err)
-			}
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-				if _, err := b.Bind(inputs[0].Graph(), w); err != nil {
-					return layers.Loss{}, nil, err
-				}
-				return loss(b, inputs)
-			}
+			w := must(p.Params.New("w", layers.Zeros(), 1))(t)
+			beforeLoss(p, func(b *layers.Build, inputs G.Nodes) { G.Must(b.Bind(inputs[0].Graph(), w)) })
 		}, "the loss must depend on every parameter that it binds"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,11 +26,36 @@ func inBlocks(t *testing.T) train.Problem {
 	return problem
 }
 
+// threeMeans is a user-defined rule with three tensors of memory.
+type threeMeans struct{}
+
+func (threeMeans) Memory() []string { return []string{"three.fast", "three.slow", "three.most"} }
+func (threeMeans) Check(int) error  { return nil }
+
+func (threeMeans) Update(s optim.Step) {
+	w := s.Weight.Float32s()
+	fast, slow, peak := s.Memory[0].Value.Float32s(), s.Memory[1].Value.Float32s(), s.Memory[2].Value.Float32s()
+	for i, g := range s.Grad.Float32s() {
+		fast[i] += (g - fast[i]) / 2
+		slow[i] += (g - slow[i]) / 8
+		peak[i] = max(peak[i], g*g)
+		w[i] -= float32(s.Rate)*(fast[i]+slow[i])/(peak[i]+1e-3) + float32(s.Rate*s.Decay)*w[i]
+	}
+}
+
 // TestEverySolverAndSchedule tries each solver and each schedule of the tables. Two workers, three processes, and a run
 // that is stopped and resumed by three processes must give the same result, parameters and checkpoint as one worker.
 func TestEverySolverAndSchedule(t *testing.T) {
 	testseed.Slow(t)
 	cases := map[string]func() setup{
+		"own rule": func() setup {
+			return setup{RunOptions: train.RunOptions{Solver: &optim.Solver{LearningRate: 0.003, ClipNorm: 0.5, Groups: []optim.Group{
+				{Match: func(_ string, rank int) bool { return rank == 2 }, Rule: threeMeans{}, WeightDecay: 0.1},
+			}}}}
+		},
+		"bfloat16": func() setup {
+			return setup{Config: train.Config{Precision: layers.BFloat16, Optimizer: optim.Config{Solver: optim.AdamW{}, LearningRate: 0.01}}}
+		},
 		"groups": func() setup { // with a solver made by hand, where a group is frozen
 			return setup{RunOptions: train.RunOptions{Solver: &optim.Solver{LearningRate: 0.02, ClipNorm: 0.1, Groups: []optim.Group{
 				{Match: func(_ string, rank int) bool { return rank == 2 }, Rule: optim.Muon{}},
@@ -83,7 +108,7 @@ func TestEverySolverAndSchedule(t *testing.T) {
 			got, file = run(path(), 3, 1, 0)
 			compare("three processes", got, file)
 			stopped := path()
-			run(stopped, 1, 1, 8)
+			run(stopped, 1, 2, 8)
 			got, file = run(stopped, 3, 1, 0)
 			compare("resumed", got, file)
 		})

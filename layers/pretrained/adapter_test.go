@@ -2,7 +2,6 @@ package pretrained
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,10 +21,7 @@ func eachAdapter(t *testing.T, do func(t *testing.T, r reference, m *Model, a *l
 	each(t, func(t *testing.T, r reference) {
 		dir := filepath.Join(r.dir, "adapter")
 		m := r.open(t, tensor.Float64)
-		a, err := m.OpenAdapter(os.DirFS(dir), m.Params)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must(m.OpenAdapter(os.DirFS(dir), m.Params))(t)
 		do(t, r, m, a, readValues(t, filepath.Join(dir, "expected.safetensors")))
 	})
 }
@@ -40,17 +36,10 @@ func TestAdapterLogits(t *testing.T) {
 		if *saved != "" { // with -run AdapterLogits, for testdata/make_adapters.py --check
 			dir = filepath.Join(*saved, r.name)
 		}
-		if err := m.SaveAdapter(dir, r.name, m.Params, a); err != nil {
-			t.Fatal(err)
-		}
-		again, err := m.OpenAdapter(os.DirFS(dir), m.Params)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, m.SaveAdapter(dir, r.name, m.Params, a))
+		again := must(m.OpenAdapter(os.DirFS(dir), m.Params))(t)
 		compare(t, "with the saved adapter", m.run(t, x, &layers.Build{Adapter: again}), want, 1e-9, 0)
-		if err := a.Merge(m.Params); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, a.Merge(m.Params))
 		compare(t, "merged", m.run(t, x, &layers.Build{}), want, 1e-9, 0)
 	})
 }
@@ -59,10 +48,7 @@ func TestAdapterLogits(t *testing.T) {
 func TestAdapterGradients(t *testing.T) {
 	testseed.Slow(t)
 	eachAdapter(t, func(t *testing.T, r reference, m *Model, a *layers.Adapter, expected values) {
-		table, err := m.adapterTensors(m.Params, a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must(m.adapterTensors(m.Params, a))(t)
 		for i := range table {
 			table[i].Plus = 0
 		}
@@ -74,14 +60,8 @@ func TestAdapterGradients(t *testing.T) {
 // or, if that is a key of adapter_config.json, name it as unsupported. With an empty want, the adapter opens.
 func TestTamperedAdapter(t *testing.T) {
 	const dir = "testdata/llama/adapter"
-	m, err := Open("testdata/llama", tensor.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := os.ReadFile(filepath.Join(dir, adapter))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(Open("testdata/llama", tensor.Float32))(t)
+	config := must(os.ReadFile(filepath.Join(dir, adapter)))(t)
 	tensors, _, err := safetensors.ReadFile(filepath.Join(dir, adapterWeights))
 	if err != nil {
 		t.Fatal(err)
@@ -134,53 +114,34 @@ func TestTamperedAdapter(t *testing.T) {
 			return x
 		}, "must have shape"},
 	} {
-		list := make([]safetensors.Tensor, len(tensors))
-		copy(list, tensors)
-		var keys map[string]json.RawMessage
-		if err := json.Unmarshal(config, &keys); err != nil {
-			t.Fatal(err)
-		}
+		content := string(config)
 		if test.key != "" {
-			keys[test.key] = json.RawMessage(test.value)
-		}
-		content, err := json.Marshal(keys)
-		if err != nil {
-			t.Fatal(err)
+			content = with(content, test.key, json.RawMessage(test.value))
 		}
 		a, err := m.OpenAdapter(fstest.MapFS{
-			adapter:        {Data: content},
-			adapterWeights: {Data: []byte(file(t, test.change(list)...))},
+			adapter:        {Data: []byte(content)},
+			adapterWeights: {Data: []byte(file(t, test.change(slices.Clone(tensors))...))},
 		}, m.Params)
-		var u *UnsupportedError
-		switch {
-		case test.want == test.key && test.key != "":
-			if !errors.As(err, &u) || u.Key != test.key {
-				t.Errorf("%s: error %v, want one about %s", test.what, err, test.key)
-			}
-		case test.want == "" && err != nil || test.want != "" && (err == nil || a != nil || !strings.Contains(err.Error(), test.want)):
-			t.Errorf("%s: error %v, want %q", test.what, err, test.want)
+		if test.want == test.key && test.key != "" {
+			wantUnsupported(t, test.what, err, test.key)
+		} else if wantError(t, test.what, err, test.want); err != nil && a != nil {
+			t.Errorf("%s: got an adapter, want nil", test.what)
 		}
 	}
-	if _, err := m.OpenAdapter(fstest.MapFS{adapter: {Data: config}}, m.Params); err == nil || !strings.Contains(err.Error(), adapterWeights) {
-		t.Errorf("without weights: error %v", err)
-	}
+	wantError(t, "without weights", failure(m.OpenAdapter(fstest.MapFS{adapter: {Data: config}}, m.Params)), adapterWeights)
 }
 
 // TestAdapterOfTiedHead opens an adapter for a head whose weight is also the table of the embeddings.
 func TestAdapterOfTiedHead(t *testing.T) {
-	m, err := Open("testdata/gpt2", tensor.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = m.OpenAdapter(fstest.MapFS{
+	m := must(Open("testdata/gpt2", tensor.Float32))(t)
+	_, err := m.OpenAdapter(fstest.MapFS{
 		adapter: {Data: []byte(`{"r": 1, "target_modules": ["lm_head"]}`)},
 		adapterWeights: {Data: []byte(file(t,
 			safetensors.Tensor{Name: "base_model.model.lm_head.lora_A.weight", Shape: []int{1, 16}, Data: make([]float32, 16)},
 			safetensors.Tensor{Name: "base_model.model.lm_head.lora_B.weight", Shape: []int{41, 1}, Data: make([]float32, 41)}))},
 	}, m.Params)
-	if u := (*UnsupportedError)(nil); !errors.As(err, &u) || !strings.Contains(err.Error(), "share their weights") {
-		t.Errorf("error %v", err)
-	}
+	wantUnsupported(t, "a tied head", err, "target_modules or modules_to_save")
+	wantError(t, "a tied head", err, "share their weights")
 }
 
 // TestSaveAdapterErrors saves adapters that no published adapter can be like, and one whose classifier isn't trained.
@@ -197,22 +158,14 @@ func TestSaveAdapterErrors(t *testing.T) {
 		{"roberta-classes", layers.LowRank{Rank: 1, Targets: []string{"query"}, Whole: []string{"head"}}, ""},
 		{"modernbert", layers.LowRank{Rank: 1, Targets: []string{"up"}, Joint: [][]string{{"query", "key", "value"}, {"gate", "up"}}}, ""},
 	} {
-		m, err := Open("testdata/"+test.model, tensor.Float32)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := layers.NewAdapter(m.Params, test.low, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(Open("testdata/"+test.model, tensor.Float32))(t)
+		a := must(layers.NewAdapter(m.Params, test.low, 1))(t)
 		dir := t.TempDir()
-		err = m.SaveAdapter(dir, "base", m.Params, a)
+		err := m.SaveAdapter(dir, "base", m.Params, a)
 		if test.want == "" && err == nil {
 			_, err = m.OpenAdapter(os.DirFS(dir), m.Params)
 		}
-		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
-			t.Errorf("%s: error %v, want %q", test.model, err, test.want)
-		}
+		wantError(t, test.model, err, test.want)
 	}
 }
 
@@ -224,10 +177,7 @@ func TestAdapterOfAnotherBase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := os.ReadFile(filepath.Join(dir, adapter))
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must(os.ReadFile(filepath.Join(dir, adapter)))(t)
 	i := slices.IndexFunc(tensors, func(x safetensors.Tensor) bool { return x.Name == head })
 	weights, ok := tensors[i].Data.([]float32)
 	if !ok {
@@ -243,17 +193,11 @@ func TestAdapterOfAnotherBase(t *testing.T) {
 		{"another shape", func() { tensors[i].Shape = []int{16, 41} }, `"` + head + `" must have shape (41, 16), got (16, 41)`},
 		{"another layer", func() { tensors[i].Name = "base_model.model.other.base_layer.weight" }, `unexpected: "base_model.model.other.base_layer.weight"`},
 	} {
-		m, err := Open("testdata/mistral", tensor.Float32)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(Open("testdata/mistral", tensor.Float32))(t)
 		before := tensors[i]
 		copy(weights, m.Params.Get("head.weight").Value.Float32s()) // the file has them as bfloat16
 		test.change()
-		_, err = m.OpenAdapter(fstest.MapFS{adapter: {Data: config}, adapterWeights: {Data: []byte(file(t, tensors...))}}, m.Params)
-		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
-			t.Errorf("%s: error %v, want %q", test.what, err, test.want)
-		}
+		wantError(t, test.what, failure(m.OpenAdapter(fstest.MapFS{adapter: {Data: config}, adapterWeights: {Data: []byte(file(t, tensors...))}}, m.Params)), test.want)
 		tensors[i] = before
 	}
 }

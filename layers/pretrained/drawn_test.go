@@ -30,10 +30,7 @@ func TestDrawn(t *testing.T) {
 	for _, file := range folders {
 		dir := filepath.Dir(file)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			keys, err := os.ReadFile(filepath.Join(dir, "keys.txt"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			keys := must(os.ReadFile(filepath.Join(dir, "keys.txt")))(t)
 			m, err := Open(dir, tensor.Float64)
 			var u *UnsupportedError
 			config, wrong := os.ReadFile(file)

@@ -1,7 +1,6 @@
 package pretrained
 
 import (
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -48,14 +47,9 @@ func TestSaveChooses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test.m.Vocab, test.m.Dim, test.m.Layers = 11, 12, 2
 			c := Config{Head: "text", Causal: true, Model: test.m, MaxLen: 9, Start: -1, Pad: -1}
-			p, err := layers.NewParams(tensor.Float64, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must(layers.NewParams(tensor.Float64, 1))(t)
 			m := &Model{Config: c, Params: p}
-			if m.Decoder, err = layers.NewDecoder(p, c.Model); err != nil {
-				t.Fatal(err)
-			}
+			m.Decoder = must(layers.NewDecoder(p, c.Model))(t)
 			r := rand.New(rand.NewPCG(1, 2))
 			for _, q := range p.All() {
 				for i, x := range q.Value.Float64s() {
@@ -63,16 +57,11 @@ func TestSaveChooses(t *testing.T) {
 				}
 			}
 			dir := t.TempDir()
-			if err = Save(dir, c, p); err != nil {
-				if !strings.Contains(err.Error(), test.want) {
-					t.Errorf("got error %v, want %q", err, test.want)
-				}
+			if err := Save(dir, c, p); err != nil {
+				wantError(t, "Save", err, test.want)
 				return
 			}
-			again, err := Open(dir, tensor.Float64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := must(Open(dir, tensor.Float64))(t)
 			if again.Type != test.want || again.MaxLen != 9 || again.Start != -1 || again.Pad != -1 || len(again.End) > 0 {
 				t.Errorf("saved as %+v, want type %s", again.Config, test.want)
 			}
@@ -81,12 +70,7 @@ func TestSaveChooses(t *testing.T) {
 				ids[i] = r.IntN(11)
 			}
 			x := batch{ids: tensor.New(tensor.WithShape(2, 9), tensor.WithBacking(ids)), lengths: tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{9, 9}))}
-			got, want := again.run(t, x, &layers.Build{}), m.run(t, x, &layers.Build{})
-			for i := range want {
-				if math.Abs(got[i]-want[i]) > 1e-12*(1+math.Abs(want[i])) {
-					t.Fatalf("logit %d is %g, want %g", i, got[i], want[i])
-				}
-			}
+			compare(t, "logits", again.run(t, x, &layers.Build{}), m.run(t, x, &layers.Build{}), 1e-12, 1)
 		})
 	}
 }
@@ -96,10 +80,7 @@ func TestSaveChooses(t *testing.T) {
 func TestWindows(t *testing.T) {
 	for _, kind := range []string{"gemma2", "gemma3_text", "modernbert"} {
 		for _, types := range []string{`["full_attention","full_attention"]`, `["sliding_attention","sliding_attention"]`, `["full_attention","sliding_attention"]`} {
-			c, err := ReadConfig(folder(`{"model_type": "` + kind + `", "num_hidden_layers": 2, "layer_types": ` + types + `}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must(ReadConfig(folder(`{"model_type": "` + kind + `", "num_hidden_layers": 2, "layer_types": ` + types + `}`)))(t)
 			k, err := c.write(tensor.Float32)
 			if err != nil {
 				t.Errorf("%s with %s: %v", kind, types, err)

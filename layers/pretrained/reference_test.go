@@ -71,11 +71,7 @@ func each(t *testing.T, do func(t *testing.T, r reference)) {
 
 func (r reference) open(t *testing.T, dtype tensor.Dtype) *Model {
 	t.Helper()
-	m, err := Open(r.dir, dtype)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return must(Open(r.dir, dtype))(t)
 }
 
 // A batch is a part of a case's inputs.
@@ -136,14 +132,10 @@ func (m *Model) run(t *testing.T, x batch, b *layers.Build) []float64 {
 
 func runAll(t *testing.T, g *G.ExprGraph, options ...G.VMOpt) {
 	t.Helper()
-	if err := layers.CheckGraph(g); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, layers.CheckGraph(g))
 	vm := G.NewTapeMachine(g, options...)
 	defer vm.Close()
-	if err := vm.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, vm.RunAll())
 }
 
 func floats(v G.Value) (x []float64) {
@@ -210,10 +202,7 @@ func TestLogits(t *testing.T) {
 func TestGradients(t *testing.T) {
 	each(t, func(t *testing.T, r reference) {
 		m := r.open(t, tensor.Float64)
-		tensors, err := m.Tensors(m.Params)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tensors := must(m.Tensors(m.Params))(t)
 		r.compareGradients(t, m, &layers.Build{}, r.values, m.Params, tensors)
 	})
 }
@@ -231,16 +220,11 @@ func (r reference) compareGradients(t *testing.T, m *Model, b *layers.Build, exp
 			}
 		}
 	}
-	loss, err := layers.CrossEntropy(b, out, G.NewTensor(g, tensor.Int, targets.Dims(), G.WithShape(targets.Shape()...), G.WithName("targets"), G.WithValue(targets)),
-		layers.CrossEntropyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	loss := must(layers.CrossEntropy(b, out, G.NewTensor(g, tensor.Int, targets.Dims(), G.WithShape(targets.Shape()...), G.WithName("targets"), G.WithValue(targets)),
+		layers.CrossEntropyOptions{}))(t)
 	var value G.Value
 	G.Read(loss.Mean, &value)
-	if _, err := G.Grad(loss.Mean, b.Learnables()...); err != nil {
-		t.Fatal(err)
-	}
+	must(G.Grad(loss.Mean, b.Learnables()...))(t)
 	runAll(t, g, G.BindDualValues(b.Learnables()...))
 	compare(t, "loss", floats(value), expected.floats("loss"), 1e-9, 0)
 
@@ -253,16 +237,10 @@ func (r reference) compareGradients(t *testing.T, m *Model, b *layers.Build, exp
 		clear(q.Value.Float64s())
 	}
 	for _, n := range b.Learnables() {
-		grad, err := n.Grad()
-		if err != nil {
-			t.Fatal(err)
-		}
-		copy(p.Get(n.Name()).Value.Float64s(), floats(grad))
+		copy(p.Get(n.Name()).Value.Float64s(), floats(must(n.Grad())(t)))
 	}
 	file := filepath.Join(t.TempDir(), "gradients")
-	if err := p.SaveTensors(file, tensors, nil); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, p.SaveTensors(file, tensors, nil))
 	got, seen := readValues(t, file), map[string]bool{}
 	for _, x := range tensors {
 		want := make([]float64, len(got.floats(x.Names[0])))
@@ -288,10 +266,7 @@ func TestCache(t *testing.T) {
 			t.Skip("not for text")
 		}
 		want, s := r.floats("logits"), x.ids.Shape()
-		session, err := decode.New(m.Decoder, decode.Config{Batch: s[0], Capacity: s[1]})
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := must(decode.New(m.Decoder, decode.Config{Batch: s[0], Capacity: s[1]}))(t)
 		defer session.Close()
 		vocab := m.Model.Vocab
 		for position := 0; position < s[1]; position++ {
@@ -306,10 +281,7 @@ func TestCache(t *testing.T) {
 				}
 			}
 			position += count - 1
-			logits, err := session.Step(rows)
-			if err != nil {
-				t.Fatal(err)
-			}
+			logits := must(session.Step(rows))(t)
 			for i, row := range logits {
 				if row != nil {
 					compare(t, "cached", row, want[(i*s[1]+position)*vocab:][:vocab], 1e-9, 0)
@@ -327,13 +299,8 @@ func TestSave(t *testing.T) {
 		if *saved != "" {
 			dir = filepath.Join(*saved, r.name)
 		}
-		if err := Save(dir, m.Config, m.Params); err != nil {
-			t.Fatal(err)
-		}
-		again, err := Open(dir, tensor.Float64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, Save(dir, m.Config, m.Params))
+		again := must(Open(dir, tensor.Float64))(t)
 		for i, q := range m.Params.All() {
 			p := again.Params.All()[i]
 			if p.Name != q.Name || !slices.Equal(p.Value.Float64s(), q.Value.Float64s()) {
@@ -365,10 +332,7 @@ func TestIgnored(t *testing.T) {
 		"bert":        {"bert.embeddings.position_ids", "cls.seq_relationship.bias", "cls.seq_relationship.weight"},
 		"bert-states": {"pooler.dense.bias", "pooler.dense.weight"},
 	} {
-		m, err := Open("testdata/"+name, tensor.Float32)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(Open("testdata/"+name, tensor.Float32))(t)
 		if slices.Sort(m.Ignored); !slices.Equal(m.Ignored, want) {
 			t.Errorf("%s: ignored %q, want %q", name, m.Ignored, want)
 		}
@@ -377,21 +341,14 @@ func TestIgnored(t *testing.T) {
 
 // TestNoEqual checks the error for a model that no published architecture is like.
 func TestNoEqual(t *testing.T) {
-	p, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(layers.NewParams(tensor.Float32, 1))(t)
 	c := Config{Head: "text", Causal: true, Start: -1, Pad: -1, Model: layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 1, Positions: layers.ALiBi{}}}
-	if _, err := layers.NewDecoder(p, c.Model); err != nil {
-		t.Fatal(err)
-	}
+	must(layers.NewDecoder(p, c.Model))(t)
 	dir := filepath.Join(t.TempDir(), "none")
-	err = Save(dir, c, p)
+	err := Save(dir, c, p)
 	if _, missing := os.Stat(dir); err == nil || missing == nil || !strings.Contains(err.Error(), `the nearest is gpt2: positions.kind is "alibi", and there it is "learned"`) {
 		t.Errorf("error %v", err)
 	}
 	c.Type = "gpt2"
-	if err := Save(dir, c, p); err == nil || !strings.Contains(err.Error(), `gpt2: no_bias is false, and there it is true; positions.kind is "alibi"`) {
-		t.Errorf("error %v", err)
-	}
+	wantError(t, "gpt2", Save(dir, c, p), `gpt2: no_bias is false, and there it is true; positions.kind is "alibi"`)
 }

@@ -19,14 +19,8 @@ import (
 
 // referenceKeys returns the keys that testdata/keys.py has listed, by file or model_type.
 func referenceKeys(t *testing.T) map[string][]string {
-	content, err := os.ReadFile("testdata/keys.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var lists map[string]string
-	if err := json.Unmarshal(content, &lists); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, readJSON(os.DirFS("testdata"), "keys.json", maxJSON, &lists))
 	split := map[string][]string{}
 	for name, list := range lists {
 		split[name] = strings.Fields(list)
@@ -51,14 +45,8 @@ var junk = []any{"?", map[string]any{"?": 1}, 3, true, false}
 
 // openAdapter returns a function that opens the adapter for llama with another adapter_config.json.
 func openAdapter(t *testing.T) func(string) (any, error) {
-	m, err := Open("testdata/llama", tensor.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tensors, err := os.ReadFile("testdata/llama/adapter/" + adapterWeights)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(Open("testdata/llama", tensor.Float32))(t)
+	tensors := must(os.ReadFile("testdata/llama/adapter/" + adapterWeights))(t)
 	return func(config string) (any, error) {
 		a, err := m.OpenAdapter(fstest.MapFS{adapter: {Data: []byte(config)}, adapterWeights: {Data: tensors}}, m.Params)
 		if err != nil {
@@ -161,10 +149,7 @@ func TestEveryKey(t *testing.T) {
 	const pooling, all = `[{"path": "", "type": "a.Transformer"}, {"path": "1", "type": "a.Pooling"}]`,
 		`[{"path": "", "type": "a.Transformer"}, {"path": "1", "type": "a.Pooling"}, {"path": "2", "type": "a.Normalize"}]`
 	one := []string{"{}"}
-	lora, err := os.ReadFile("testdata/llama/adapter/" + adapter)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lora := must(os.ReadFile("testdata/llama/adapter/" + adapter))(t)
 	for _, p := range []struct {
 		list  string
 		bases []string

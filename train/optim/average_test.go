@@ -20,9 +20,7 @@ func TestAverage(t *testing.T) {
 			for _, p := range params {
 				p.grad = nil // Update must not read it
 			}
-			if err := average.Update(valueGrads(params)); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, average.Update(valueGrads(params)))
 			for i, p := range params {
 				if number == 0 {
 					want = append(want, numbers(p.value))
@@ -47,9 +45,7 @@ func TestAverage(t *testing.T) {
 				near(t, "average", average.Values[i], want[i], tol)
 				near(t, "weight", p.value, weights[i], tol)
 			}
-			if err := average.Swap(valueGrads(params)); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, average.Swap(valueGrads(params)))
 			want, weights = weights, want
 		}
 	}
@@ -62,9 +58,7 @@ func TestAverageStartsRight(t *testing.T) {
 		average := &optim.Average{Decay: decay}
 		for n := range 4 {
 			p[0].value.Memset(float64(n))
-			if err := average.Update(valueGrads(p)); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, average.Update(valueGrads(p)))
 		}
 		want := (3 + 2*decay + decay*decay) / (1 + decay + decay*decay + decay*decay*decay)
 		if got := numbers(average.Values[0])[0]; math.Abs(got-want) > 1e-9 {

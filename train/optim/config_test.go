@@ -77,12 +77,8 @@ func TestConfigJSON(t *testing.T) {
 
 func TestConfigCheck(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	if err := valid().Check(); err != nil {
-		t.Fatal(err)
-	}
-	if err := (optim.Config{LearningRate: 0.1}).Check(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, valid().Check())
+	noError(t, (optim.Config{LearningRate: 0.1}).Check())
 	for _, c := range []struct {
 		change func(c *optim.Config)
 		want   string

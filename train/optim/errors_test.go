@@ -36,9 +36,7 @@ func TestGroups(t *testing.T) {
 			want[i] = append(want[i], w-rate*(1+decay*w))
 		}
 	}
-	if err := solver.Step(valueGrads(params)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, solver.Step(valueGrads(params)))
 	for i, p := range params {
 		near(t, p.name, p.value, want[i], 1e-15)
 		near(t, "gradient of "+p.name, p.grad, make([]float64, p.grad.DataSize()), 0)

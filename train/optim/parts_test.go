@@ -33,10 +33,7 @@ func configs(t *testing.T) map[string]optim.Config {
 	}
 	solvers := optim.Choices()["solver"]
 	for name := range solvers.All {
-		rule, err := solvers.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rule := must(solvers.Parse(name))(t)
 		add(name, rule, "constant")
 		set := reflect.New(reflect.TypeOf(rule)).Elem()
 		for f, value := range set.Fields() {
@@ -103,9 +100,7 @@ func layersOf(dtype tensor.Dtype) []*parameter {
 func step(t *testing.T, s *optim.Solver, params []*parameter, number int) {
 	t.Helper()
 	differentiate(params, number)
-	if err := s.Step(valueGrads(params)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.Step(valueGrads(params)))
 }
 
 func same(t *testing.T, what string, got, want []*parameter) {
@@ -139,18 +134,13 @@ func TestPartsStepAsTheWhole(t *testing.T) {
 							}
 							views[k] = append(views[k], view)
 						}
-						sums, err := several[k].SumSquares(valueGrads(views[k]), part)
-						if err != nil {
-							t.Fatal(err)
-						}
+						sums := must(several[k].SumSquares(valueGrads(views[k]), part))(t)
 						for j, i := range part {
 							squares[i] = sums[j]
 						}
 					}
 					for k, part := range parts {
-						if err := several[k].StepPart(valueGrads(views[k]), part, squares); err != nil {
-							t.Fatal(err)
-						}
+						noError(t, several[k].StepPart(valueGrads(views[k]), part, squares))
 						if several[k].Norm() != one.Norm() || several[k].Rate() != one.Rate() || several[k].Steps != one.Steps {
 							t.Errorf("solver %d has norm %v, rate %v and %d steps, want %v, %v and %d", k, several[k].Norm(), several[k].Rate(), several[k].Steps, one.Norm(), one.Rate(), one.Steps)
 						}
@@ -192,10 +182,7 @@ func TestStateGoesOn(t *testing.T) {
 			}
 			names := map[string]bool{}
 			for i := range cut {
-				from, err := first.State(before, i)
-				if err != nil {
-					t.Fatal(err)
-				}
+				from := must(first.State(before, i))(t)
 				copied, err := second.State(valueGrads(cut), i) // before the second solver's first step
 				if err != nil {
 					t.Fatal(err)
@@ -251,9 +238,7 @@ func TestOverwrittenGradients(t *testing.T) {
 			for number := range 3 {
 				step(t, one, params, number)
 				differentiate(kept, number)
-				if err := other.Step(model); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, other.Step(model))
 				same(t, fmt.Sprint("step ", number), kept, params)
 			}
 			frozen := name == "own in a group"
@@ -287,9 +272,7 @@ func TestEverySolverClips(t *testing.T) {
 						}
 					}
 				}
-				if err := other.Step(valueGrads(clipped)); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, other.Step(valueGrads(clipped)))
 				for i, p := range params {
 					near(t, fmt.Sprintf("parameter %d after step %d", i, number), p.value, numbers(clipped[i].value), 1e-12)
 					near(t, "its gradient", p.grad, make([]float64, p.grad.DataSize()), 0)
@@ -326,9 +309,7 @@ func TestEverySolverDescends(t *testing.T) {
 				}
 				p.grad = dense(tensor.Float32, g, p.value.Shape()...)
 			}
-			if err := s.Step(valueGrads(params)); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, s.Step(valueGrads(params)))
 		}
 		if after := loss(); !(after < 0.9*before) {
 			t.Errorf("%s: 200 steps change the loss from %v to %v, want less than nine tenths", name, before, after)

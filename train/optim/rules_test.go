@@ -105,9 +105,7 @@ func TestRulesAllocate(t *testing.T) {
 		differentiate(params, 0)
 		model := valueGrads(params)
 		return testing.AllocsPerRun(20, func() {
-			if err := s.Step(model); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, s.Step(model))
 		})
 	}
 	if own, want := allocations(AdaGrad{1e-8}), allocations(optim.AdamW{}); own > want {

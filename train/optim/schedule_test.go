@@ -12,14 +12,9 @@ import (
 // readSchedules returns the learning rates of PyTorch's schedulers by name, and the metrics.
 func readSchedules(t *testing.T) map[string][]float64 {
 	t.Helper()
-	content, err := os.ReadFile("testdata/schedules.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must(os.ReadFile("testdata/schedules.json"))(t)
 	var rates map[string][]float64
-	if err := json.Unmarshal(content, &rates); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal(content, &rates))
 	return rates
 }
 
@@ -113,14 +108,9 @@ func TestPlateauAgreesWithPyTorch(t *testing.T) {
 				t.Errorf("%s: after %d metrics: got %v, PyTorch %v", name, i, got, want[name][i])
 			}
 			p.Observe(c.metric(m))
-			saved, err := json.Marshal(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			saved := must(json.Marshal(p))(t)
 			p = new(optim.Plateau)
-			if err := json.Unmarshal(saved, p); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, json.Unmarshal(saved, p))
 		}
 		if p.Reductions < 3 {
 			t.Errorf("%s: got %d reductions, want 3 or more", name, p.Reductions)
