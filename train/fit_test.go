@@ -243,15 +243,12 @@ func TestFitNotFinite(t *testing.T) {
 
 // TestValidationBatchOfNothing validates on two batches. In the second one, no target counts.
 func TestValidationBatchOfNothing(t *testing.T) {
-	loss := func(change func(*train.Problem, *setup)) float64 {
-		p, c := digits(t, 1), setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{}}
-		change(&p, &c)
-		r := fitted(t, p, c.Config, c.RunOptions)
-		return r.Best.ValLoss
-	}
-	one := loss(func(p *train.Problem, _ *setup) { p.Validation.Len = 50 })
-	if got := loss(func(p *train.Problem, _ *setup) { p.Validation = ignored(p.Validation, 50) }); got != one || one == 0 {
-		t.Errorf("the validation loss is %v, want the loss of the first batch, %v", got, one)
+	one, two := digits(t, 1), digits(t, 1)
+	one.Validation.Len, two.Validation = 50, ignored(two.Validation, 50)
+	c := train.Config{BatchSize: 16, MaxEpochs: 1}
+	want, got := fitted(t, one, c, train.RunOptions{}).Best.ValLoss, fitted(t, two, c, train.RunOptions{}).Best.ValLoss
+	if got != want || want == 0 {
+		t.Errorf("the validation loss is %v, want the loss of the first batch, %v", got, want)
 	}
 }
 

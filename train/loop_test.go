@@ -334,6 +334,15 @@ func TestFitEndsItsGoroutines(t *testing.T) {
 	}
 }
 
+// numbersOf returns the first inputs of all examples.
+func numbersOf(t *testing.T, d train.Dataset) []float32 {
+	var examples []int
+	for e := range d.Len {
+		examples = append(examples, e)
+	}
+	return must(d.Batch(examples))(t)[0].Float32s()
+}
+
 // A metric may add up a vector: here the root of the sum of squares of column sums.
 func TestVectorMetric(t *testing.T) {
 	var vectors [][]float64
@@ -346,13 +355,8 @@ func TestVectorMetric(t *testing.T) {
 	})
 	p.Train.Len, p.Validation.Len = 40, 70 // the last batches are short
 	want := func(d train.Dataset) []float64 {
-		var examples []int
-		for e := range d.Len {
-			examples = append(examples, e)
-		}
-		b := must(d.Batch(examples))(t)
 		sums := make([]float64, 4)
-		for i, x := range b[0].Float32s() {
+		for i, x := range numbersOf(t, d) {
 			sums[i%4] += float64(x)
 		}
 		return sums
@@ -385,12 +389,7 @@ func TestMetrics(t *testing.T) {
 	p.Train.Len, p.Validation.Len = 40, 70 // the last batches are short
 	var want [2]float64
 	for i, d := range []train.Dataset{p.Train, p.Validation} {
-		var examples []int
-		for e := range d.Len {
-			examples = append(examples, e)
-		}
-		b := must(d.Batch(examples))(t)
-		for _, x := range b[0].Float32s() {
+		for _, x := range numbersOf(t, d) {
 			want[i] += float64(x) / float64(4*d.Len)
 		}
 	}

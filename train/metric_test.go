@@ -52,14 +52,6 @@ func (g *metricGraph) floats(v []float64, shape ...int) *G.Node {
 
 func (g *metricGraph) ints(v []int, shape ...int) *G.Node { return g.in(slices.Clone(v), shape) }
 
-func (g *metricGraph) metric(m train.Metric, err error) train.Metric {
-	g.Helper()
-	if err != nil {
-		g.Fatal(err)
-	}
-	return m
-}
-
 // run runs the graph once and returns the elements of each node.
 func (g *metricGraph) run(nodes ...*G.Node) (values [][]float64, err error) {
 	read := make([]G.Value, len(nodes))
@@ -90,13 +82,6 @@ func (g *metricGraph) run(nodes ...*G.Node) (values [][]float64, err error) {
 	return values, nil
 }
 
-// sums runs the graph once and returns the sum and the count of a metric.
-func (g *metricGraph) sums(m train.Metric) (sum, count float64) {
-	g.Helper()
-	values := must(g.run(m.Sum, m.Count))(g)
-	return values[0][0], values[1][0]
-}
-
 var metricDtypes = []tensor.Dtype{tensor.Float64, tensor.Float32}
 
 func TestAccuracyAndExactMatch(t *testing.T) {
@@ -124,7 +109,7 @@ func TestAccuracyAndExactMatch(t *testing.T) {
 			g := newMetricGraph(t, dt)
 			logits, targets := g.floats(tc.logits, append(slices.Clone(tc.shape), 2)...), g.ints(tc.targets, tc.shape...)
 			b := &layers.Build{}
-			accuracy, exact := g.metric(train.Accuracy(b, logits, targets)), g.metric(train.ExactMatch(b, logits, targets))
+			accuracy, exact := must(train.Accuracy(b, logits, targets))(g), must(train.ExactMatch(b, logits, targets))(g)
 			values := must(g.run(accuracy.Sum, accuracy.Count, exact.Sum, exact.Count))(t)
 			if got := [4]float64(slices.Concat(values...)); got != tc.want {
 				t.Errorf("%s, %v: got %v, want %v", tc.name, dt, got, tc.want)
@@ -188,7 +173,7 @@ func TestAccuracyOfRandomShapes(t *testing.T) {
 			g := newMetricGraph(t, dt)
 			x, y := g.floats(logits, append(slices.Clone(shape), vocab)...), g.ints(targets, shape...)
 			b := &layers.Build{Cores: 1 + rng.IntN(3)}
-			a, e := g.metric(train.Accuracy(b, x, y)), g.metric(train.ExactMatch(b, x, y))
+			a, e := must(train.Accuracy(b, x, y))(g), must(train.ExactMatch(b, x, y))(g)
 			values := must(g.run(a.Sum, a.Count, e.Sum, e.Count))(t)
 			if got, want := slices.Concat(values...), []float64{right, counted, rowsRight, rowsCounted}; !slices.Equal(got, want) {
 				t.Errorf("%v with %d classes, %v: got %v, want %v", shape, vocab, dt, got, want)
@@ -215,9 +200,9 @@ func TestBinaryAccuracy(t *testing.T) {
 		for _, dt := range metricDtypes {
 			g := newMetricGraph(t, dt)
 			x, y := g.floats(tc.logits, len(tc.logits)), g.floats(tc.targets, len(tc.targets))
-			m := g.metric(train.BinaryAccuracy(&layers.Build{}, x, y, g.floats(tc.weight, len(tc.weight))))
-			if sum, count := g.sums(m); sum != tc.sum || count != tc.count || m.Name != "accuracy" {
-				t.Errorf("%s, %v: got metric %q with sum %v and count %v, want accuracy with %v and %v", tc.name, dt, m.Name, sum, count, tc.sum, tc.count)
+			m := must(train.BinaryAccuracy(&layers.Build{}, x, y, g.floats(tc.weight, len(tc.weight))))(g)
+			if got := slices.Concat(must(g.run(m.Sum, m.Count))(t)...); got[0] != tc.sum || got[1] != tc.count || m.Name != "accuracy" {
+				t.Errorf("%s, %v: got metric %q with the sum and the count %v, want accuracy with %v and %v", tc.name, dt, m.Name, got, tc.sum, tc.count)
 			}
 		}
 	}
@@ -261,7 +246,7 @@ func TestMetricsOfNumbers(t *testing.T) {
 				ws = g.floats(w, tc.weights...)
 			}
 			b := &layers.Build{}
-			absolute, binary := g.metric(train.MeanAbsoluteError(b, xs, ys, ws)), g.metric(train.BinaryAccuracy(b, xs, ys, ws))
+			absolute, binary := must(train.MeanAbsoluteError(b, xs, ys, ws))(g), must(train.BinaryAccuracy(b, xs, ys, ws))(g)
 			values := must(g.run(absolute.Sum, absolute.Count, binary.Sum, binary.Count))(t)
 			got := slices.Concat(values...)
 			if math.Abs(got[0]-distance) > 1e-12*distance || got[1] != count || got[2] != right || got[3] != count {
@@ -288,10 +273,10 @@ func TestMetricsLeaveTheGradientAlone(t *testing.T) {
 			logits, targets := g.floats(x, 2, 3, 4), g.ints([]int{0, 3, -1, 1, 1, 2}, 2, 3)
 			add := func() {
 				if metrics {
-					g.metric(train.Accuracy(b, logits, targets))
-					g.metric(train.ExactMatch(b, logits, targets))
-					g.metric(train.MacroF1(b, logits, targets))
-					g.metric(train.MeanAbsoluteError(b, logits, g.floats(x, 2, 3, 4), nil))
+					must(train.Accuracy(b, logits, targets))(g)
+					must(train.ExactMatch(b, logits, targets))(g)
+					must(train.MacroF1(b, logits, targets))(g)
+					must(train.MeanAbsoluteError(b, logits, g.floats(x, 2, 3, 4), nil))(g)
 				}
 			}
 			add()
@@ -313,7 +298,7 @@ func TestMetricsRunAgain(t *testing.T) {
 	g := newMetricGraph(t, tensor.Float64)
 	b := &layers.Build{}
 	x, y := g.floats([]float64{1, 0, 1, 0}, 2, 2), g.ints([]int{0, 0}, 2)
-	first, second := g.metric(train.Accuracy(b, x, y)), g.metric(train.Accuracy(b, x, y))
+	first, second := must(train.Accuracy(b, x, y))(g), must(train.Accuracy(b, x, y))(g)
 	if first.Sum != second.Sum || first.Count != second.Count {
 		t.Error("two calls of Accuracy with the same inputs return different nodes")
 	}
@@ -473,7 +458,7 @@ func TestMetricsLikeScikitLearn(t *testing.T) {
 				}
 			}
 			g := newMetricGraph(t, dt)
-			m := g.metric(train.MacroF1(&layers.Build{}, g.floats(c.Logits, len(c.Targets), c.Classes), g.ints(c.Targets, len(c.Targets))))
+			m := must(train.MacroF1(&layers.Build{}, g.floats(c.Logits, len(c.Targets), c.Classes), g.ints(c.Targets, len(c.Targets))))(g)
 			if got := g.value(m); math.Abs(got-c.Want) > 1e-12 || m.Name != "macro_f1" {
 				t.Errorf("case %d, %v: %s is %v, want macro_f1 %v", i, dt, m.Name, got, c.Want)
 			}
@@ -481,7 +466,7 @@ func TestMetricsLikeScikitLearn(t *testing.T) {
 		for i, c := range want.AUC {
 			n := len(c.Logits)
 			g := newMetricGraph(t, dt)
-			m := g.metric(train.AUC(&layers.Build{}, g.floats(c.Logits, n), g.floats(c.Targets, n), nil))
+			m := must(train.AUC(&layers.Build{}, g.floats(c.Logits, n), g.floats(c.Targets, n), nil))(g)
 			if got := g.value(m); math.Abs(got-c.Want) > 1e-3 || m.Name != "auc" {
 				t.Errorf("case %d, %v: %s is %v, want auc %v", i, dt, m.Name, got, c.Want)
 			}
@@ -492,7 +477,7 @@ func TestMetricsLikeScikitLearn(t *testing.T) {
 				}
 			}
 			g = newMetricGraph(t, dt)
-			m = g.metric(train.AUC(&layers.Build{}, g.floats(logits, n), g.floats(c.Targets, n), g.floats(c.Weights, n)))
+			m = must(train.AUC(&layers.Build{}, g.floats(logits, n), g.floats(c.Targets, n), g.floats(c.Weights, n)))(g)
 			if got := g.value(m); math.Abs(got-c.Weighted) > 1e-3 {
 				t.Errorf("case %d, %v, weighted: got %v, want %v", i, dt, got, c.Weighted)
 			}
@@ -502,30 +487,6 @@ func TestMetricsLikeScikitLearn(t *testing.T) {
 			if !(math.Abs(got-c.Want) < 1e-11 && math.Abs(weighted-c.Weighted) < 1e-11) {
 				t.Errorf("case %d, %v: r2 is %v and weighted %v, want %v and %v", i, dt, got, weighted, c.Want, c.Weighted)
 			}
-		}
-	}
-}
-
-func TestMacroF1(t *testing.T) {
-	nan := math.NaN()
-	for _, c := range []struct {
-		name    string
-		logits  []float64 // for 3 classes
-		targets []int
-		want    float64
-	}{
-		{"a class without answers and targets doesn't count", []float64{1, 0, 0, 0, 1, 0}, []int{0, 1}, 1},
-		{"a class without targets counts if it is an answer", []float64{1, 0, 0, 0, 0, 1}, []int{0, 0}, 1. / 3},
-		{"NaN is no answer", []float64{1, 0, 0, nan, 1, 0}, []int{0, 1}, 0.5},
-		{"a tie goes to the first class", []float64{1, 1, 1}, []int{0}, 1},
-		{"an ignored target", []float64{1, 0, 0, nan, nan, nan}, []int{0, -1}, 1},
-		{"nothing counts", []float64{1, 0, 0}, []int{-1}, nan},
-	} {
-		g := newMetricGraph(t, tensor.Float32)
-		n := len(c.targets)
-		got := g.value(g.metric(train.MacroF1(&layers.Build{}, g.floats(c.logits, n, 3), g.ints(c.targets, n))))
-		if got != c.want && !(got != got && c.want != c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
 }
@@ -618,7 +579,6 @@ func TestClassMetrics(t *testing.T) {
 
 // TestAUC compares AUC with all pairs of logits, of sizes from 1e-5 to 1e5.
 func TestAUC(t *testing.T) {
-	nan, inf := math.NaN(), math.Inf(1)
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 20 {
 		n := 200 + rng.IntN(200)
@@ -643,30 +603,9 @@ func TestAUC(t *testing.T) {
 			}
 		}
 		g := newMetricGraph(t, tensor.Float64)
-		got := g.value(g.metric(train.AUC(&layers.Build{}, g.floats(x, n), g.floats(y, n), nil)))
+		got := g.value(must(train.AUC(&layers.Build{}, g.floats(x, n), g.floats(y, n), nil))(g))
 		if off := math.Abs(got - won/pairs); off > close/pairs/2 || close/pairs > 0.1 {
 			t.Errorf("%d logits: got %v, want %v within %v", n, got, won/pairs, close/pairs/2)
-		}
-	}
-	for _, c := range []struct {
-		name            string
-		logits, targets []float64
-		want            float64
-	}{
-		{"all pairs in order", []float64{-2, 0.01, 1, 1.01}, []float64{0, 0, 1, 1}, 1},
-		{"all pairs wrong", []float64{inf, 3, -3, -inf}, []float64{0, 0, 1, 1}, 0},
-		{"equal logits", []float64{2, 2, -1}, []float64{1, 0, 0}, 0.75},
-		{"NaN loses", []float64{nan, -inf, inf, nan}, []float64{1, 0, 1, 0}, 0.25},
-		{"no target above 1/2", []float64{1, 2}, []float64{0, 0.5}, nan},
-		{"no other target", []float64{1, 2}, []float64{1, 0.6}, nan},
-	} {
-		for _, dt := range metricDtypes {
-			g := newMetricGraph(t, dt)
-			n := len(c.logits)
-			got := g.value(g.metric(train.AUC(&layers.Build{}, g.floats(c.logits, n), g.floats(c.targets, n), nil)))
-			if got != c.want && !(got != got && c.want != c.want) {
-				t.Errorf("%s, %v: got %v, want %v", c.name, dt, got, c.want)
-			}
 		}
 	}
 }
@@ -680,37 +619,65 @@ func rSquared(t *testing.T, dt tensor.Dtype, outputs, targets, weights []float64
 		}
 	}
 	g, n := newMetricGraph(t, dt), len(targets)
-	return g.value(g.metric(train.RSquared(&layers.Build{}, g.floats(outputs, n), g.floats(targets, n), g.floats(weights, n))))
+	return g.value(must(train.RSquared(&layers.Build{}, g.floats(outputs, n), g.floats(targets, n), g.floats(weights, n)))(g))
 }
 
-func TestRSquared(t *testing.T) {
+// TestMetricValues checks values at the edges of each metric.
+func TestMetricValues(t *testing.T) {
+	f1 := func(logits []float64, targets ...int) func(g *metricGraph) float64 { // for 3 classes
+		return func(g *metricGraph) float64 {
+			n := len(targets)
+			return g.value(must(train.MacroF1(&layers.Build{}, g.floats(logits, n, 3), g.ints(targets, n)))(g))
+		}
+	}
+	auc := func(logits []float64, targets ...float64) func(g *metricGraph) float64 {
+		return func(g *metricGraph) float64 {
+			n := len(targets)
+			return g.value(must(train.AUC(&layers.Build{}, g.floats(logits, n), g.floats(targets, n), nil))(g))
+		}
+	}
+	r2 := func(outputs, targets, weights []float64) func(g *metricGraph) float64 {
+		return func(g *metricGraph) float64 { return rSquared(t, tensor.Float64, outputs, targets, weights) }
+	}
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {
-		name             string
-		outputs, targets []float64
-		weights          []float64
-		want             float64
+		name  string
+		value func(g *metricGraph) float64
+		want  float64
 	}{
-		{"all right", []float64{1, 2, 4}, []float64{1, 2, 4}, nil, 1},
-		{"the mean", []float64{2, 2, 2}, []float64{1, 2, 3}, nil, 0},
-		{"worse than the mean", []float64{3, 2, 1}, []float64{1, 2, 3}, nil, -3},
-		{"a large mean", []float64{1 << 50, 1<<50 + 1}, []float64{1 << 50, 1<<50 + 2}, nil, 0.5},
-		{"targets of very different sizes", []float64{0, 1e90, 0}, []float64{1e-60, 1e90, -1e90}, nil, 0.5},
-		{"small targets", []float64{1e-60, 1e-60}, []float64{1e-60, 3e-60}, nil, -1},
-		{"equal targets, wrong", []float64{1, 2}, []float64{0.1, 0.1}, nil, 0},
-		{"equal targets, right", []float64{0.1, 0.1}, []float64{0.1, 0.1}, nil, 1},
-		{"equal targets, weighted", []float64{1, 2, 5}, []float64{0.1, 0.1, 7}, []float64{0.3, 0.7, 0}, 0},
-		{"one target", []float64{1}, []float64{1}, nil, nan},
-		{"one target with a weight", []float64{1, 2}, []float64{1, 2}, []float64{1, 0}, nan},
-		{"no target", []float64{1, 2}, []float64{1, 2}, []float64{0, 0}, nan},
-		{"an output is NaN", []float64{1, nan}, []float64{1, 2}, nil, nan},
-		{"a target is NaN", []float64{1, 2}, []float64{1, nan}, nil, nan},
-		{"a target is infinite", []float64{1, 2}, []float64{1, inf}, nil, nan},
-		{"an output is NaN, equal targets", []float64{1, nan}, []float64{1, 1}, nil, nan},
+		{"macro F1: a class without answers and targets doesn't count", f1([]float64{1, 0, 0, 0, 1, 0}, 0, 1), 1},
+		{"macro F1: a class without targets counts if it is an answer", f1([]float64{1, 0, 0, 0, 0, 1}, 0, 0), 1. / 3},
+		{"macro F1: NaN is no answer", f1([]float64{1, 0, 0, nan, 1, 0}, 0, 1), 0.5},
+		{"macro F1: a tie goes to the first class", f1([]float64{1, 1, 1}, 0), 1},
+		{"macro F1: an ignored target", f1([]float64{1, 0, 0, nan, nan, nan}, 0, -1), 1},
+		{"macro F1: nothing counts", f1([]float64{1, 0, 0}, -1), nan},
+		{"AUC: all pairs in order", auc([]float64{-2, 0.01, 1, 1.01}, 0, 0, 1, 1), 1},
+		{"AUC: all pairs wrong", auc([]float64{inf, 3, -3, -inf}, 0, 0, 1, 1), 0},
+		{"AUC: equal logits", auc([]float64{2, 2, -1}, 1, 0, 0), 0.75},
+		{"AUC: NaN loses", auc([]float64{nan, -inf, inf, nan}, 1, 0, 1, 0), 0.25},
+		{"AUC: no target above 1/2", auc([]float64{1, 2}, 0, 0.5), nan},
+		{"AUC: no other target", auc([]float64{1, 2}, 1, 0.6), nan},
+		{"R²: all right", r2([]float64{1, 2, 4}, []float64{1, 2, 4}, nil), 1},
+		{"R²: the mean", r2([]float64{2, 2, 2}, []float64{1, 2, 3}, nil), 0},
+		{"R²: worse than the mean", r2([]float64{3, 2, 1}, []float64{1, 2, 3}, nil), -3},
+		{"R²: a large mean", r2([]float64{1 << 50, 1<<50 + 1}, []float64{1 << 50, 1<<50 + 2}, nil), 0.5},
+		{"R²: targets of very different sizes", r2([]float64{0, 1e90, 0}, []float64{1e-60, 1e90, -1e90}, nil), 0.5},
+		{"R²: small targets", r2([]float64{1e-60, 1e-60}, []float64{1e-60, 3e-60}, nil), -1},
+		{"R²: equal targets, wrong", r2([]float64{1, 2}, []float64{0.1, 0.1}, nil), 0},
+		{"R²: equal targets, right", r2([]float64{0.1, 0.1}, []float64{0.1, 0.1}, nil), 1},
+		{"R²: equal targets, weighted", r2([]float64{1, 2, 5}, []float64{0.1, 0.1, 7}, []float64{0.3, 0.7, 0}), 0},
+		{"R²: one target", r2([]float64{1}, []float64{1}, nil), nan},
+		{"R²: one target with a weight", r2([]float64{1, 2}, []float64{1, 2}, []float64{1, 0}), nan},
+		{"R²: no target", r2([]float64{1, 2}, []float64{1, 2}, []float64{0, 0}), nan},
+		{"R²: an output is NaN", r2([]float64{1, nan}, []float64{1, 2}, nil), nan},
+		{"R²: a target is NaN", r2([]float64{1, 2}, []float64{1, nan}, nil), nan},
+		{"R²: a target is infinite", r2([]float64{1, 2}, []float64{1, inf}, nil), nan},
+		{"R²: an output is NaN, equal targets", r2([]float64{1, nan}, []float64{1, 1}, nil), nan},
 	} {
-		got := rSquared(t, tensor.Float64, c.outputs, c.targets, c.weights)
-		if math.Abs(got-c.want) > 1e-15 || (got != got) != (c.want != c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		for _, dt := range metricDtypes {
+			if got := c.value(newMetricGraph(t, dt)); math.Abs(got-c.want) > 1e-15 || (got != got) != (c.want != c.want) {
+				t.Errorf("%s, %v: got %v, want %v", c.name, dt, got, c.want)
+			}
 		}
 	}
 }
@@ -732,7 +699,7 @@ func TestRSquaredParts(t *testing.T) {
 	sums := make([]float64, 0)
 	for _, batch := range []int{1, 99, 200} {
 		g := newMetricGraph(t, tensor.Float64)
-		m = g.metric(train.RSquared(&layers.Build{}, g.floats(outputs[:batch], batch), g.floats(targets[:batch], batch), nil))
+		m = must(train.RSquared(&layers.Build{}, g.floats(outputs[:batch], batch), g.floats(targets[:batch], batch), nil))(g)
 		outputs, targets = outputs[batch:], targets[batch:]
 		values := must(g.run(m.Sum))(t)
 		sums = append(sums, make([]float64, len(values[0])-len(sums))...)
