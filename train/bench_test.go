@@ -19,26 +19,17 @@ func BenchmarkGPT2(b *testing.B) {
 	const vocab, dim, length = 50_257, 768, 256
 	for _, tune := range []string{"all", "lora"} {
 		b.Run(tune, func(b *testing.B) {
-			check := func(err error) {
-				b.Helper()
-				if err != nil {
-					b.Fatal(err)
-				}
-			}
-			p, err := layers.NewParams(tensor.Float32, 1)
-			check(err)
-			model, err := layers.NewDecoder(p, layers.ModelConfig{
+			p := must(layers.NewParams(tensor.Float32, 1))(b)
+			model := must(layers.NewDecoder(p, layers.ModelConfig{
 				Vocab: vocab, Dim: dim, Layers: 12, Positions: layers.Learned{MaxLen: 1024}, Tied: true, EmbeddingScale: 1, Dropout: 0.1,
 				Block: layers.BlockConfig{Dropout: 0.1,
 					Attention:   layers.AttentionConfig{Heads: 12, Dropout: 0.1},
 					FeedForward: layers.FeedForwardConfig{Hidden: 4 * dim, Activation: layers.GELUTanh}},
-			})
-			check(err)
+			}))(b)
 			build := &layers.Build{Mode: layers.Training, Buffers: &layers.Buffers{}}
 			if tune == "lora" {
-				build.Adapter, err = layers.NewAdapter(p, layers.LowRank{Rank: 8, Alpha: 16, Targets: []string{"query", "key", "value"}, Joint: [][]string{{"query", "key", "value"}}}, 1)
-				check(err)
-				check(p.Freeze())
+				build.Adapter = must(layers.NewAdapter(p, layers.LowRank{Rank: 8, Alpha: 16, Targets: []string{"query", "key", "value"}, Joint: [][]string{{"query", "key", "value"}}}, 1))(b)
+				noError(b, p.Freeze())
 			}
 			ids := make([]int, length)
 			for i := range ids {
@@ -46,23 +37,20 @@ func BenchmarkGPT2(b *testing.B) {
 			}
 			g := G.NewGraph()
 			x := G.NewMatrix(g, tensor.Int, G.WithShape(1, length), G.WithName("ids"), G.WithValue(tensor.New(tensor.WithShape(1, length), tensor.WithBacking(ids))))
-			states, err := model.States(build, x, layers.Mask{}) // (1, T, D)
-			check(err)
+			states := must(model.States(build, x, layers.Mask{}))(b) // (1, T, D)
 			loss, _, err := model.CrossEntropy(build, states, x, layers.CrossEntropyOptions{})
-			check(err)
+			noError(b, err)
 			learnables := slices.DeleteFunc(slices.Clone(build.Learnables()), func(n *G.Node) bool { return slices.Contains(build.Fixed, n) })
-			gradients, err := G.Grad(loss.Mean, learnables...)
-			check(err)
-			step := optim.Gradients(learnables, gradients)
+			step := optim.Gradients(learnables, must(G.Grad(loss.Mean, learnables...))(b))
 			shared, own, err := ops.Plan(g)
-			check(err)
+			noError(b, err)
 			vm := G.NewTapeMachine(g)
 			defer vm.Close()
 			solver := optim.NewAdamW(1e-4)
 			for b.Loop() {
 				vm.Reset()
-				check(vm.RunAll())
-				check(solver.Step(step))
+				noError(b, vm.RunAll())
+				noError(b, solver.Step(step))
 			}
 			b.ReportMetric(float64(shared+own)/(1<<20), "MiB")
 		})

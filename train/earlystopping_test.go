@@ -134,24 +134,25 @@ func TestBestOf(t *testing.T) {
 }
 
 // literal is the notebook's early_stopping, line by line, on given losses. There is one difference: −Inf is no
-// improvement. literal returns the number of epochs, and whether the loop stopped early.
-func literal(losses []float64, patience, maxEpochs int) (epochs int, stopped bool) {
-	best := math.Inf(1)
+// improvement. literal returns the number of epochs, the epoch of the best loss or -1, and whether the loop stopped
+// early.
+func literal(losses []float64, patience, maxEpochs int) (epochs, kept int, stopped bool) {
+	best, kept := math.Inf(1), -1
 	counter := 0
 	for epoch := range maxEpochs {
 		loss := losses[epoch]
 		epochs++
 		if loss < best && !math.IsInf(loss, -1) {
-			best = loss
+			best, kept = loss, epoch
 			counter = 0
 		} else {
 			counter++
 			if counter >= patience {
-				return epochs, true
+				return epochs, kept, true
 			}
 		}
 	}
-	return epochs, false
+	return epochs, kept, false
 }
 
 // EarlyStopping stops where the notebook's loop stops, for random losses.
@@ -171,15 +172,7 @@ func TestEarlyStoppingIsTheNotebooks(t *testing.T) {
 				losses[i] = odd[rng.IntN(len(odd))]
 			}
 		}
-		epochs, stopped := literal(losses, patience, maxEpochs)
-		best := -1 // the last epoch whose loss is lower than all before
-		low := math.Inf(1)
-		for i, l := range losses[:epochs] {
-			if l < low && !math.IsInf(l, -1) {
-				low, best = l, i
-			}
-		}
-
+		epochs, best, stopped := literal(losses, patience, maxEpochs)
 		e := train.NewEarlyStopping(patience)
 		for i, l := range losses[:epochs] {
 			saved := *e // continues from the same state

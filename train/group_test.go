@@ -293,6 +293,14 @@ func TestGroupEndsTogether(t *testing.T) {
 			return batch(examples)
 		}
 	}
+	edit := func(d *train.Dataset, first int, change func(values []*tensor.Dense)) { // edits the batch that starts with the example first
+		*d = changed(*d, func(examples []int, values []*tensor.Dense) {
+			if examples[0] == first {
+				change(values)
+			}
+		})
+	}
+	toNaN := func(values []*tensor.Dense) { values[0].Float32s()[0] = float32(math.NaN()) }
 	for _, c := range []struct {
 		name   string
 		change func(p *process) // changes process 2
@@ -300,27 +308,11 @@ func TestGroupEndsTogether(t *testing.T) {
 	}{
 		{"no batch", func(p *process) { fails(&p.problem.Train, 320+3*16+8) }, "train: process 2 of the Group: batch of epoch 1, step 3: no such file"},
 		{"a graph that fails", func(p *process) {
-			p.problem.Train = changed(p.problem.Train, func(examples []int, values []*tensor.Dense) {
-				if examples[0] == 16+9 {
-					values[1].Data().([]int)[0] = 99
-				}
-			})
+			edit(&p.problem.Train, 16+9, func(values []*tensor.Dense) { values[1].Ints()[0] = 99 })
 		}, "train: process 2 of the Group: epoch 0, step 1: micro-batch 9: "},
-		{"a loss that isn't finite", func(p *process) {
-			p.problem.Train = changed(p.problem.Train, func(examples []int, values []*tensor.Dense) {
-				if examples[0] == 16+9 {
-					values[0].Data().([]float32)[0] = float32(math.NaN())
-				}
-			})
-		}, "the training loss is NaN at epoch 0, step 1"},
+		{"a loss that isn't finite", func(p *process) { edit(&p.problem.Train, 16+9, toNaN) }, "the training loss is NaN at epoch 0, step 1"},
 		{"validation that fails", func(p *process) { fails(&p.problem.Validation, 50) }, "train: process 2 of the Group: validation batch 2: no such file"},
-		{"validation that isn't finite", func(p *process) {
-			p.problem.Validation = changed(p.problem.Validation, func(examples []int, values []*tensor.Dense) {
-				if examples[0] == 50 {
-					values[0].Data().([]float32)[0] = float32(math.NaN())
-				}
-			})
-		}, "the validation loss is NaN at epoch 0, step 2"},
+		{"validation that isn't finite", func(p *process) { edit(&p.problem.Validation, 50, toNaN) }, "the validation loss is NaN at epoch 0, step 2"},
 		{"a check", func(p *process) {
 			p.config.OnCheck = func([]train.Check, bool) (bool, error) { return false, errors.New("no room") }
 		}, "process 2 of the Group: no room"},

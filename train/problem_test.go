@@ -76,12 +76,8 @@ func TestFitComputesNoGradientOfInputs(t *testing.T) {
 			loss, err := layers.MeanSquaredError(b, y, inputs[1], nil)
 			return loss, nil, err
 		},
-		Train: train.Dataset{Len: 2, Batch: func([]int) ([]*tensor.Dense, error) {
-			return []*tensor.Dense{
-				tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float32{1, 2, 3, 4, 5, 6})),
-				tensor.New(tensor.WithShape(2, 1), tensor.WithBacking([]float32{1, 2})),
-			}, nil
-		}},
+		Train: must(train.Tensors(tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float32{1, 2, 3, 4, 5, 6})),
+			tensor.New(tensor.WithShape(2, 1), tensor.WithBacking([]float32{1, 2}))))(t),
 	}
 	must(train.Fit(context.Background(), p, train.Config{BatchSize: 2, MaxEpochs: 1}, train.RunOptions{}))(t)
 	var results G.Nodes
