@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,34 +25,25 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// local is a train.Group of goroutines. The receiver copies the slices of the sender.
+// local is a train.Group of goroutines.
 type local struct {
-	rank  int
-	pipes [][]chan [][]byte // pipes[s][r] carries the slices that process s sends to process r
-	done  [][]chan [][]byte // in done[r][s], process r confirms to process s that it has copied them
-
-	calls  *atomic.Int64   // number of calls of all processes
-	failAt int64           // number of the call that fails, from 1; 0 if none fails
-	ended  []chan struct{} // by process; closed when the process ends
+	rank   int
+	pipes  [][]chan [][]byte // pipes[s][r] carries copies of the slices that process s sends to process r
+	calls  *atomic.Int64     // number of calls of all processes
+	failAt int64             // number of the call that fails, from 1; 0 if none fails
+	ended  []chan struct{}   // by process; closed when the process ends
 }
 
 var errBroken = errors.New("the line is broken")
 
-func newLocal(size int, failAt int64) []*local {
-	table := func() [][]chan [][]byte {
-		chans := make([][]chan [][]byte, size)
-		for i := range size {
-			for range size {
-				chans[i] = append(chans[i], make(chan [][]byte, 1))
-			}
-		}
-		return chans
-	}
-	first := local{0, table(), table(), new(atomic.Int64), failAt, nil}
-	for range size {
+func newLocal(size int, failAt int64) (group []*local) {
+	first := local{pipes: make([][]chan [][]byte, size), calls: new(atomic.Int64), failAt: failAt}
+	for i := range size {
 		first.ended = append(first.ended, make(chan struct{}))
+		for range size {
+			first.pipes[i] = append(first.pipes[i], make(chan [][]byte, 2)) // a process is at most one call ahead
+		}
 	}
-	var group []*local
 	for rank := range size {
 		l := first
 		l.rank = rank
@@ -67,62 +59,55 @@ func (l *local) Gather(mine, gathered []byte) error {
 	if len(gathered) != len(mine)*l.Size() {
 		return fmt.Errorf("Gather of %d bytes from %d processes into %d bytes", len(mine), l.Size(), len(gathered))
 	}
-	var peers []int
-	var receive [][][]byte
-	for peer := range l.Size() {
-		peers, receive = append(peers, peer), append(receive, [][]byte{gathered[peer*len(mine):][:len(mine)]})
-	}
-	return l.exchange(peers, [][]byte{mine}, receive)
-}
-
-func (l *local) Swap(peer int, send, receive [][]byte) error {
-	return l.exchange([]int{peer}, send, [][][]byte{receive})
-}
-
-func (l *local) exchange(peers []int, send [][]byte, receive [][][]byte) error {
 	if l.calls.Add(1) == l.failAt {
 		return errBroken
 	}
-	for _, peer := range peers {
-		l.pipes[l.rank][peer] <- send // doesn't block, because the peer has copied the last slices
+	for peer := range l.Size() {
+		l.send(peer, [][]byte{mine})
 	}
-	for i, peer := range peers {
-		sent, err := l.wait(peer, l.pipes)
-		if err != nil {
-			return err
-		}
-		if len(sent) != len(receive[i]) {
-			return fmt.Errorf("process %d sends %d slices to process %d, which expects %d", peer, len(sent), l.rank, len(receive[i]))
-		}
-		for k, target := range receive[i] {
-			if copy(target, sent[k]) != len(sent[k]) || len(target) != len(sent[k]) {
-				return fmt.Errorf("process %d sends %d bytes to process %d, which expects %d", peer, len(sent[k]), l.rank, len(target))
-			}
-		}
-		l.done[l.rank][peer] <- nil
-	}
-	for _, peer := range peers {
-		if _, err := l.wait(peer, l.done); err != nil {
+	for peer := range l.Size() {
+		if err := l.receive(peer, [][]byte{gathered[peer*len(mine):][:len(mine)]}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// wait returns the next slices from a peer, or an error if the peer ends first.
-func (l *local) wait(peer int, from [][]chan [][]byte) ([][]byte, error) {
-	c := from[peer][l.rank]
+func (l *local) Swap(peer int, send, receive [][]byte) error {
+	if l.calls.Add(1) == l.failAt {
+		return errBroken
+	}
+	l.send(peer, send)
+	return l.receive(peer, receive)
+}
+
+func (l *local) send(peer int, list [][]byte) {
+	var copies [][]byte
+	for _, b := range list {
+		copies = append(copies, bytes.Clone(b))
+	}
+	l.pipes[l.rank][peer] <- copies
+}
+
+// receive fills the slices of list with the next ones from a peer. It returns an error if the peer ends first.
+func (l *local) receive(peer int, list [][]byte) error {
+	var sent [][]byte
 	select {
-	case sent := <-c:
-		return sent, nil
+	case sent = <-l.pipes[peer][l.rank]:
 	case <-l.ended[peer]:
 		select {
-		case sent := <-c:
-			return sent, nil
+		case sent = <-l.pipes[peer][l.rank]:
 		default:
-			return nil, errBroken
+			return errBroken
 		}
 	}
+	if !slices.EqualFunc(sent, list, func(a, b []byte) bool { return len(a) == len(b) }) {
+		return fmt.Errorf("process %d sends other lengths to process %d than it expects", peer, l.rank)
+	}
+	for k, b := range sent {
+		copy(list[k], b)
+	}
+	return nil
 }
 
 // process holds the arguments of Fit in one process.
@@ -373,6 +358,18 @@ func TestGroupInterrupted(t *testing.T) {
 			return p
 		})
 	}
+	cancelled := func(last int, cause error) func(p *process) { // after the step number last, from 0
+		return func(p *process) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			p.ctx = ctx
+			p.config.OnStep = func(_, step int, _ float64) bool {
+				if step == last {
+					cancel(cause)
+				}
+				return false
+			}
+		}
+	}
 	begin := time.Now()
 	want := run(1, "", false, func(*process, int) {})[0]
 	long := time.Second + 10*time.Since(begin) // three steps take less, also on a busy machine
@@ -395,26 +392,8 @@ func TestGroupInterrupted(t *testing.T) {
 		{"OnStep in one process", 2, nil, func(p *process) {
 			p.config.OnStep = func(_, step int, _ float64) bool { return step == 1 }
 		}},
-		{"context of one process", 2, context.Canceled, func(p *process) {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			p.ctx = ctx
-			p.config.OnStep = func(_, step int, _ float64) bool {
-				if step == 1 {
-					cancel(errors.New("ended by a test"))
-				}
-				return false
-			}
-		}},
-		{"context of one process, in validation", 6, context.Canceled, func(p *process) {
-			ctx, cancel := context.WithCancel(t.Context())
-			p.ctx = ctx
-			p.config.OnStep = func(_, step int, _ float64) bool {
-				if step == 5 {
-					cancel()
-				}
-				return false
-			}
-		}},
+		{"context of one process", 2, context.Canceled, cancelled(1, errors.New("ended by a test"))},
+		{"context of one process, in validation", 6, context.Canceled, cancelled(5, nil)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			checkpoint := filepath.Join(t.TempDir(), "c")
@@ -624,8 +603,4 @@ func TestGroupOfGarbage(t *testing.T) {
 	}
 }
 
-func fill(b []byte, x byte) {
-	for i := range b {
-		b[i] = x
-	}
-}
+func fill(b []byte, x byte) { copy(b, bytes.Repeat([]byte{x}, len(b))) }
