@@ -133,6 +133,9 @@ func TestResumeWithOtherExamples(t *testing.T) {
 		": rule optim.AdamW, not optim.SGD: resume": func(_ *train.Problem, c *setup) {
 			c.Solver = &optim.Solver{Rule: optim.SGD{}, LearningRate: 0.1}
 		},
+		`to another model or solver: it has no "lion.mean.`: func(_ *train.Problem, c *setup) {
+			c.Solver = &optim.Solver{LearningRate: 0.1, Groups: []optim.Group{{Match: func(string, int) bool { return true }, Rule: optim.Lion{}}}}
+		},
 	} {
 		wantError(t, "other examples", run(change), want)
 	}
@@ -147,9 +150,7 @@ func FuzzCheckpoint(f *testing.F) {
 	}
 	noError(f, fit(f, checkpoint, false, 5))
 	tensors, metadata, err := safetensors.ReadFile(checkpoint)
-	if err != nil {
-		f.Fatal(err)
-	}
+	noError(f, err)
 	state := metadata["heed.state"]
 	f.Add(state)
 	for _, span := range regexp.MustCompile(`[-+.e0-9]+[,}\]]`).FindAllStringIndex(state, -1) {
@@ -182,8 +183,7 @@ func everything(checkpoint string) setup {
 
 func content(t *testing.T, path string) string {
 	t.Helper()
-	b := must(os.ReadFile(path))(t)
-	return string(b)
+	return string(must(os.ReadFile(path))(t))
 }
 
 // A run that ends early, at any step, and resumes has the same history, parameters and checkpoint as an uninterrupted

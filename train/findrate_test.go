@@ -28,9 +28,7 @@ func TestFindRate(t *testing.T) {
 			return false
 		}}
 		curve, rate, err := train.FindRate(t.Context(), p, train.Config{BatchSize: 16}, options, 1e-5, 10, 40)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		return curve, rate
 	}
 	curve, rate := find()

@@ -125,8 +125,7 @@ func changed(d train.Dataset, change func(examples []int, values []*tensor.Dense
 // fitted returns the result of Fit, which must not fail.
 func fitted(t *testing.T, p train.Problem, c train.Config, options train.RunOptions) *train.Result {
 	t.Helper()
-	r := must(train.Fit(t.Context(), p, c, options))(t)
-	return r
+	return must(train.Fit(t.Context(), p, c, options))(t)
 }
 
 // noError ends the test if there is an error.

@@ -3,7 +3,6 @@ package train_test
 import (
 	"encoding/json"
 	"fmt"
-	"log"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -52,8 +51,8 @@ func (g *metricGraph) floats(v []float64, shape ...int) *G.Node {
 
 func (g *metricGraph) ints(v []int, shape ...int) *G.Node { return g.in(slices.Clone(v), shape) }
 
-// run runs the graph once and returns the elements of each node.
-func (g *metricGraph) run(nodes ...*G.Node) (values [][]float64, err error) {
+// run runs the graph once and returns the elements of all nodes.
+func (g *metricGraph) run(nodes ...*G.Node) (values []float64, err error) {
 	read := make([]G.Value, len(nodes))
 	for i, n := range nodes {
 		G.Read(n, &read[i])
@@ -66,17 +65,15 @@ func (g *metricGraph) run(nodes ...*G.Node) (values [][]float64, err error) {
 	for _, v := range read {
 		switch x := v.Data().(type) {
 		case float64:
-			values = append(values, []float64{x})
-		case float32:
-			values = append(values, []float64{float64(x)})
-		case []float64:
 			values = append(values, x)
+		case float32:
+			values = append(values, float64(x))
+		case []float64:
+			values = append(values, x...)
 		case []float32:
-			wide := make([]float64, len(x))
-			for i := range x {
-				wide[i] = float64(x[i])
+			for _, y := range x {
+				values = append(values, float64(y))
 			}
-			values = append(values, wide)
 		}
 	}
 	return values, nil
@@ -110,8 +107,7 @@ func TestAccuracyAndExactMatch(t *testing.T) {
 			logits, targets := g.floats(tc.logits, append(slices.Clone(tc.shape), 2)...), g.ints(tc.targets, tc.shape...)
 			b := &layers.Build{}
 			accuracy, exact := must(train.Accuracy(b, logits, targets))(g), must(train.ExactMatch(b, logits, targets))(g)
-			values := must(g.run(accuracy.Sum, accuracy.Count, exact.Sum, exact.Count))(t)
-			if got := [4]float64(slices.Concat(values...)); got != tc.want {
+			if got := [4]float64(must(g.run(accuracy.Sum, accuracy.Count, exact.Sum, exact.Count))(t)); got != tc.want {
 				t.Errorf("%s, %v: got %v, want %v", tc.name, dt, got, tc.want)
 			}
 			if accuracy.Name != "accuracy" || exact.Name != "exact_match" {
@@ -174,8 +170,7 @@ func TestAccuracyOfRandomShapes(t *testing.T) {
 			x, y := g.floats(logits, append(slices.Clone(shape), vocab)...), g.ints(targets, shape...)
 			b := &layers.Build{Cores: 1 + rng.IntN(3)}
 			a, e := must(train.Accuracy(b, x, y))(g), must(train.ExactMatch(b, x, y))(g)
-			values := must(g.run(a.Sum, a.Count, e.Sum, e.Count))(t)
-			if got, want := slices.Concat(values...), []float64{right, counted, rowsRight, rowsCounted}; !slices.Equal(got, want) {
+			if got, want := must(g.run(a.Sum, a.Count, e.Sum, e.Count))(t), []float64{right, counted, rowsRight, rowsCounted}; !slices.Equal(got, want) {
 				t.Errorf("%v with %d classes, %v: got %v, want %v", shape, vocab, dt, got, want)
 			}
 		}
@@ -201,7 +196,7 @@ func TestBinaryAccuracy(t *testing.T) {
 			g := newMetricGraph(t, dt)
 			x, y := g.floats(tc.logits, len(tc.logits)), g.floats(tc.targets, len(tc.targets))
 			m := must(train.BinaryAccuracy(&layers.Build{}, x, y, g.floats(tc.weight, len(tc.weight))))(g)
-			if got := slices.Concat(must(g.run(m.Sum, m.Count))(t)...); got[0] != tc.sum || got[1] != tc.count || m.Name != "accuracy" {
+			if got := must(g.run(m.Sum, m.Count))(t); got[0] != tc.sum || got[1] != tc.count || m.Name != "accuracy" {
 				t.Errorf("%s, %v: got metric %q with the sum and the count %v, want accuracy with %v and %v", tc.name, dt, m.Name, got, tc.sum, tc.count)
 			}
 		}
@@ -247,8 +242,7 @@ func TestMetricsOfNumbers(t *testing.T) {
 			}
 			b := &layers.Build{}
 			absolute, binary := must(train.MeanAbsoluteError(b, xs, ys, ws))(g), must(train.BinaryAccuracy(b, xs, ys, ws))(g)
-			values := must(g.run(absolute.Sum, absolute.Count, binary.Sum, binary.Count))(t)
-			got := slices.Concat(values...)
+			got := must(g.run(absolute.Sum, absolute.Count, binary.Sum, binary.Count))(t)
 			if math.Abs(got[0]-distance) > 1e-12*distance || got[1] != count || got[2] != right || got[3] != count {
 				t.Errorf("%v weighted by %v, %v: got %v, want %v, %v, %v", tc.shape, tc.weights, dt, got, distance, count, right)
 			}
@@ -284,8 +278,7 @@ func TestMetricsLeaveTheGradientAlone(t *testing.T) {
 			add() // Accuracy and ExactMatch return the same nodes again
 			grads := must(G.Grad(loss.Mean, logits))(t)
 			noError(t, layers.CheckGraph(g.ExprGraph))
-			values := must(g.run(loss.Mean, grads[0]))(t)
-			return slices.Concat(values...)
+			return must(g.run(loss.Mean, grads[0]))(t)
 		}
 		if got, want := run(true), run(false); !slices.Equal(got, want) {
 			t.Errorf("%v: with metrics, the loss and gradient are %v, want %v as without", dt, got, want)
@@ -402,17 +395,13 @@ func ExampleAccuracy() {
 	targets := G.NewVector(g, tensor.Int, G.WithName("targets"), G.WithShape(3),
 		G.WithValue(tensor.New(tensor.WithBacking([]int{0, 0, layers.Ignore}))))
 	accuracy, err := train.Accuracy(&layers.Build{}, logits, targets)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	var right, counted G.Value
 	G.Read(accuracy.Sum, &right)
 	G.Read(accuracy.Count, &counted)
 	vm := G.NewTapeMachine(g)
 	defer vm.Close()
-	if err := vm.RunAll(); err != nil {
-		log.Fatal(err)
-	}
+	check(vm.RunAll())
 	fmt.Println(accuracy.Name, right, "of", counted)
 	// Output:
 	// accuracy 1 of 2
@@ -439,8 +428,7 @@ type reference struct {
 // value runs the graph once and returns the metric's value.
 func (g *metricGraph) value(m train.Metric) float64 {
 	g.Helper()
-	values := must(g.run(m.Sum))(g)
-	return m.Value(values[0])
+	return m.Value(must(g.run(m.Sum))(g))
 }
 
 func TestMetricsLikeScikitLearn(t *testing.T) {
@@ -568,8 +556,7 @@ func TestClassMetrics(t *testing.T) {
 		{"infinite", []float64{0, math.Inf(1), math.Inf(1), 0}, []int{1, 0}, [4]float64{1, 1, 1, 1}},
 	} {
 		g := newMetricGraph(t, tensor.Float32)
-		metrics := must(train.ClassMetrics(&layers.Build{}, g.floats(c.logits, len(c.targets), 2), g.ints(c.targets, len(c.targets)), 1))(t)
-		for i, m := range metrics {
+		for i, m := range must(train.ClassMetrics(&layers.Build{}, g.floats(c.logits, len(c.targets), 2), g.ints(c.targets, len(c.targets)), 1))(t) {
 			if got := g.value(m); math.Abs(got-c.want[i]) > 1e-15 {
 				t.Errorf("%s: %s is %v, want %v", c.name, m.Name, got, c.want[i])
 			}
@@ -696,14 +683,14 @@ func TestRSquaredParts(t *testing.T) {
 		t.Fatalf("r2 is %v, want about 0.75", want)
 	}
 	var m train.Metric
-	sums := make([]float64, 0)
+	var sums []float64
 	for _, batch := range []int{1, 99, 200} {
 		g := newMetricGraph(t, tensor.Float64)
 		m = must(train.RSquared(&layers.Build{}, g.floats(outputs[:batch], batch), g.floats(targets[:batch], batch), nil))(g)
 		outputs, targets = outputs[batch:], targets[batch:]
 		values := must(g.run(m.Sum))(t)
-		sums = append(sums, make([]float64, len(values[0])-len(sums))...)
-		for i, x := range values[0] {
+		sums = append(sums, make([]float64, len(values)-len(sums))...)
+		for i, x := range values {
 			sums[i] += x
 		}
 	}

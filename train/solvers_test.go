@@ -1,8 +1,6 @@
 package train_test
 
 import (
-	"bytes"
-	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -110,24 +108,5 @@ func TestEverySolverAndSchedule(t *testing.T) {
 			got, file = run(stopped, 3, 1, 0)
 			compare("resumed", got, file)
 		})
-	}
-}
-
-// A checkpoint of one rule can't be resumed with another.
-func TestOtherSolverCantResume(t *testing.T) {
-	for name, want := range map[string]string{
-		"sgd":  ", not optim.AdamW: resume",
-		"muon": `to another model or solver: it has no "adamw.first.`, // Muon steps only a group, so the solver's Rule is AdamW
-	} {
-		rule := must(optim.Choices()["solver"].Parse(name))(t)
-		c := setup{train.Config{BatchSize: 16, MaxEpochs: 1, Optimizer: optim.Config{Solver: rule.(optim.Rule), LearningRate: 0.01}}, train.RunOptions{MaxSteps: 5, Checkpoint: filepath.Join(t.TempDir(), "c")}}
-		fitted(t, inBlocks(t), c.Config, c.RunOptions)
-		file := must(os.ReadFile(c.Checkpoint))(t)
-		c.Optimizer.Solver, c.Resume, c.MaxSteps = nil, true, 12
-		p := inBlocks(t)
-		wantError(t, name, failure(train.Fit(t.Context(), p, c.Config, c.RunOptions)), want)
-		if after, err := os.ReadFile(c.Checkpoint); err != nil || !bytes.Equal(after, file) || !same(values(p.Params), values(inBlocks(t).Params)) {
-			t.Errorf("%s: the parameters or the checkpoint have changed, error %v", name, err)
-		}
 	}
 }

@@ -21,8 +21,7 @@ func eachAdapter(t *testing.T, do func(t *testing.T, r reference, m *Model, a *l
 	each(t, func(t *testing.T, r reference) {
 		dir := filepath.Join(r.dir, "adapter")
 		m := r.open(t, tensor.Float64)
-		a := must(m.OpenAdapter(os.DirFS(dir), m.Params))(t)
-		do(t, r, m, a, readValues(t, filepath.Join(dir, "expected.safetensors")))
+		do(t, r, m, must(m.OpenAdapter(os.DirFS(dir), m.Params))(t), readValues(t, filepath.Join(dir, "expected.safetensors")))
 	})
 }
 
@@ -63,9 +62,7 @@ func TestTamperedAdapter(t *testing.T) {
 	m := must(Open("testdata/llama", tensor.Float32))(t)
 	config := must(os.ReadFile(filepath.Join(dir, adapter)))(t)
 	tensors, _, err := safetensors.ReadFile(filepath.Join(dir, adapterWeights))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	none := func(x []safetensors.Tensor) []safetensors.Tensor { return x }
 	rename := func(old, new string) func([]safetensors.Tensor) []safetensors.Tensor {
 		return func(x []safetensors.Tensor) []safetensors.Tensor {
@@ -174,9 +171,7 @@ func TestSaveAdapterErrors(t *testing.T) {
 func TestAdapterOfAnotherBase(t *testing.T) {
 	const dir, head = "testdata/mistral/adapter", "base_model.model.lm_head.base_layer.weight"
 	tensors, _, err := safetensors.ReadFile(filepath.Join(dir, adapterWeights))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	config := must(os.ReadFile(filepath.Join(dir, adapter)))(t)
 	i := slices.IndexFunc(tensors, func(x safetensors.Tensor) bool { return x.Name == head })
 	weights, ok := tensors[i].Data.([]float32)

@@ -27,8 +27,7 @@ func tamper(t *testing.T) *tampered {
 	dir := "testdata/llama-tied"
 	f := &tampered{MapFS: fstest.MapFS{}}
 	for _, name := range []string{configFile, generationFile} {
-		content := must(os.ReadFile(filepath.Join(dir, name)))(t)
-		f.put(name, string(content))
+		f.put(name, string(must(os.ReadFile(filepath.Join(dir, name)))(t)))
 	}
 	var err error
 	if f.tensors, _, err = safetensors.ReadFile(filepath.Join(dir, weights)); err != nil {

@@ -32,9 +32,7 @@ type values map[string]safetensors.Tensor
 func readValues(t *testing.T, file string) values {
 	t.Helper()
 	list, _, err := safetensors.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	v := values{}
 	for _, x := range list {
 		v[x.Name] = x
@@ -113,9 +111,7 @@ func (m *Model) forward(t *testing.T, b *layers.Build, g *G.ExprGraph, x batch) 
 	default:
 		out, err = m.Classifier.Forward(b, ids, mask)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return out
 }
 
@@ -202,8 +198,7 @@ func TestLogits(t *testing.T) {
 func TestGradients(t *testing.T) {
 	each(t, func(t *testing.T, r reference) {
 		m := r.open(t, tensor.Float64)
-		tensors := must(m.Tensors(m.Params))(t)
-		r.compareGradients(t, m, &layers.Build{}, r.values, m.Params, tensors)
+		r.compareGradients(t, m, &layers.Build{}, r.values, m.Params, must(m.Tensors(m.Params))(t))
 	})
 }
 
@@ -281,8 +276,7 @@ func TestCache(t *testing.T) {
 				}
 			}
 			position += count - 1
-			logits := must(session.Step(rows))(t)
-			for i, row := range logits {
+			for i, row := range must(session.Step(rows))(t) {
 				if row != nil {
 					compare(t, "cached", row, want[(i*s[1]+position)*vocab:][:vocab], 1e-9, 0)
 				}

@@ -19,8 +19,7 @@ func fivefold(t *testing.T, dual bool, solver G.Solver) [][]float64 {
 		wrt = append(wrt, G.NewMatrix(g, tensor.Float64, G.WithShape(3, 2), G.WithName(name), G.WithValue(v)))
 	}
 	cost := G.Must(G.Sum(G.Must(G.HadamardProd(G.Must(G.Add(wrt[0], wrt[1])), wrt[2]))))
-	grads := must(G.Grad(cost, wrt...))(t)
-	model := optim.Gradients(wrt, grads)
+	model := optim.Gradients(wrt, must(G.Grad(cost, wrt...))(t))
 	var opts []G.VMOpt
 	if dual {
 		model = G.NodesToValueGrads(wrt)
@@ -78,8 +77,7 @@ func TestGradientsOfAnotherShape(t *testing.T) {
 		return G.NewMatrix(g, tensor.Float64, G.WithShape(rows, columns), G.WithName(name), G.WithValue(v))
 	}
 	a, b := matrix("a", 2, 3), matrix("b", 3, 2)
-	grads := must(G.Grad(G.Must(G.Sum(G.Must(G.Mul(a, b)))), a, b))(t)
-	model := optim.Gradients(G.Nodes{b, a}, grads)
+	model := optim.Gradients(G.Nodes{b, a}, must(G.Grad(G.Must(G.Sum(G.Must(G.Mul(a, b)))), a, b))(t))
 	vm := G.NewTapeMachine(g)
 	defer vm.Close()
 	noError(t, vm.RunAll())

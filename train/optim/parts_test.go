@@ -71,9 +71,7 @@ func everySolver(t *testing.T) map[string]func() *optim.Solver {
 	for name, c := range configs(t) {
 		solvers[name] = func() *optim.Solver {
 			s, _, _, err := c.New()
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			return s
 		}
 	}
@@ -182,9 +180,7 @@ func TestStateGoesOn(t *testing.T) {
 			for i := range cut {
 				from := must(first.State(before, i))(t)
 				copied, err := second.State(valueGrads(cut), i) // before the second solver's first step
-				if err != nil {
-					t.Fatal(err)
-				}
+				noError(t, err)
 				for k, m := range from {
 					if copied[k].Name != m.Name {
 						t.Fatalf("memory %q, want %q", copied[k].Name, m.Name)
@@ -280,9 +276,7 @@ func TestEverySolverDescends(t *testing.T) {
 		c := configs(t)[name]
 		c.WeightDecay, c.ClipNorm, c.ClipValue = 0, 0, 0
 		s, _, _, err := c.New()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		params := layersOf(tensor.Float32)
 		loss := func() (sum float64) {
 			for _, p := range params {
