@@ -51,12 +51,6 @@ type checkpointState struct {
 	Instructions string `json:"instructions,omitempty"` // Progress.Instructions
 }
 
-// checkpoint is the content of a checkpoint file.
-type checkpoint struct {
-	state   checkpointState
-	tensors map[string]safetensors.Tensor
-}
-
 // save collects the solver's memory in the first process, which writes the checkpoint. If there is no Checkpoint, save
 // writes nothing. It returns the error of checkFinite, and then the old checkpoint stays.
 func (f *fit) save() error {
@@ -133,27 +127,22 @@ func (f *fit) resume() error {
 	if err != nil || exists[0] == 0 {
 		return err
 	}
-	c, err := readCheckpoint(f.Checkpoint, f.team)
+	tensors, metadata, err := f.team.readFile(f.Checkpoint)
+	if err != nil {
+		return fmt.Errorf("train: reading the checkpoint: %w", err)
+	}
+	saved := map[string]safetensors.Tensor{}
+	for _, t := range tensors {
+		saved[t.Name] = t
+	}
+	state, err := readState(f.Checkpoint, metadata)
 	if err == nil {
-		_, err = f.team.agree(nil, f.load(c))
+		_, err = f.team.agree(nil, f.load(state, saved))
 	}
 	if err == nil && f.unsaved { // training may end before the next save
 		err = f.save()
 	}
 	return err
-}
-
-func readCheckpoint(path string, team *team) (*checkpoint, error) {
-	tensors, metadata, err := team.readFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("train: reading the checkpoint: %w", err)
-	}
-	c := &checkpoint{tensors: map[string]safetensors.Tensor{}}
-	for _, t := range tensors {
-		c.tensors[t.Name] = t
-	}
-	c.state, err = readState(path, metadata)
-	return c, err
 }
 
 // readState decodes the state in a checkpoint's metadata.
@@ -226,30 +215,30 @@ func (s checkpointState) contradiction() string {
 
 // load sets the state, the parameters and the solver's memory to those of a checkpoint. If it returns an error, it has
 // changed no parameter.
-func (f *fit) load(c *checkpoint) error {
-	err := cmp.Or(f.suits(c.state), f.suitsFrozen(c))
-	var copies []savedCopy
+func (f *fit) load(s checkpointState, saved map[string]safetensors.Tensor) error {
+	err := cmp.Or(f.suits(s), f.suitsFrozen(s, saved))
+	var copies []func()
 	if err == nil {
-		copies, err = f.copies(c.tensors)
+		copies, err = f.copies(saved)
 	}
 	if err != nil {
 		return fmt.Errorf("train: the checkpoint %s %w", f.Checkpoint, err)
 	}
-	for _, p := range copies {
-		reflect.Copy(reflect.ValueOf(p.target.Data()), reflect.ValueOf(p.saved.Data))
+	for _, copy := range copies {
+		copy()
 	}
-	f.solver.Steps = c.state.SolverSteps
-	f.step, f.since, f.history = c.state.Step, c.state.Since, c.state.History
-	f.unsaved = !reflect.DeepEqual(c.state.Stopping.StoppingConfig, f.Stopping)
-	f.stopping = c.state.Stopping
+	f.solver.Steps = s.SolverSteps
+	f.step, f.since, f.history = s.Step, s.Since, s.History
+	f.unsaved = !reflect.DeepEqual(s.Stopping.StoppingConfig, f.Stopping)
+	f.stopping = s.Stopping
 	f.stopping.StoppingConfig, f.stopping.steps = f.Stopping, f.CheckEvery > 0
 	if f.plateau != nil {
-		*f.plateau = *c.state.Plateau
+		*f.plateau = *s.Plateau
 	}
 	if f.average != nil {
 		f.average.Updates = f.step // one after each step
 	}
-	if before, now := c.state.Instructions, kernel.Instructions(); f.Log != nil && before != "" && before != now {
+	if before, now := s.Instructions, kernel.Instructions(); before != "" && before != now {
 		fmt.Fprintf(f.Log, "Resuming with the instructions %s after %s: results differ in their last bits from a run on one kind of processor\n", now, before)
 	}
 	return nil
@@ -293,18 +282,18 @@ func (f *fit) suits(s checkpointState) error {
 // suitsFrozen compares the frozen parameters with those of a checkpoint. A parameter that was trained and is frozen now
 // has its values in the checkpoint: suitsFrozen adds it to f.kept. Its error continues a sentence that starts with the
 // checkpoint's name.
-func (f *fit) suitsFrozen(c *checkpoint) error {
+func (f *fit) suitsFrozen(s checkpointState, saved map[string]safetensors.Tensor) error {
 	var trained, other []string
 	for _, q := range f.Params.All() {
 		sum, frozen := f.frozen[q.Name]
-		before, wasFrozen := c.state.Frozen[q.Name]
-		switch _, saved := c.tensors[currentPrefix+q.Name]; {
+		before, wasFrozen := s.Frozen[q.Name]
+		switch _, isSaved := saved[currentPrefix+q.Name]; {
 		case wasFrozen && !frozen:
 			trained = append(trained, q.Name)
-		case frozen && saved:
+		case frozen && isSaved:
 			f.kept, f.best = append(f.kept, q), append(f.best, q.Value.Clone().(*tensor.Dense))
 			delete(f.frozen, q.Name)
-		case frozen && c.state.Frozen != nil && sum != before: // a checkpoint of an older version has no checksums
+		case frozen && s.Frozen != nil && sum != before: // a checkpoint of an older version has no checksums
 			other = append(other, q.Name)
 		}
 	}
@@ -320,24 +309,16 @@ func (f *fit) suitsFrozen(c *checkpoint) error {
 	return nil
 }
 
-// savedCopy is a tensor of a checkpoint, with the tensor that load copies it to.
-type savedCopy struct {
-	saved  safetensors.Tensor
-	target *tensor.Dense
-}
-
-// copies returns the tensors of a checkpoint with their targets. Of the solver's memory, it returns only the part of
-// this process. Its error continues a sentence that starts with the checkpoint's name.
-func (f *fit) copies(saved map[string]safetensors.Tensor) ([]savedCopy, error) {
-	memories := make([][]optim.Memory, len(f.train.model))
-	err := states(f.solver, f.train.model, f.train.part(), memories)
+// copies returns functions that copy the tensors of a checkpoint to their targets. Of the solver's memory, they copy
+// only the part of this process. Its error continues a sentence that starts with the checkpoint's name.
+func (f *fit) copies(saved map[string]safetensors.Tensor) (copies []func(), err error) {
+	memories, err := f.train.states(f.solver, f.train.part())
 	if err == nil && f.average != nil && f.average.Values == nil {
 		err = f.average.Update(f.train.model) // allocates them
 	}
 	if err != nil {
 		return nil, fmt.Errorf("can't be resumed: %w", err)
 	}
-	var copies []savedCopy
 	for name, target := range f.tensors(memories) {
 		t, ok := saved[name]
 		switch {
@@ -348,7 +329,7 @@ func (f *fit) copies(saved map[string]safetensors.Tensor) ([]savedCopy, error) {
 		case notFinite(t.Data) >= 0:
 			return nil, fmt.Errorf("can't be resumed: %q isn't finite at element %d: restore the checkpoint, or train again", name, notFinite(t.Data))
 		}
-		copies = append(copies, savedCopy{t, target})
+		copies = append(copies, func() { reflect.Copy(reflect.ValueOf(target.Data()), reflect.ValueOf(t.Data)) })
 	}
 	return copies, nil
 }

@@ -237,17 +237,15 @@ func (e *EarlyStopping) unit() string {
 // checks returns n checks in words.
 func (e *EarlyStopping) checks(n int) string { return text.Count(n, e.unit()) }
 
-// logCheck writes the line of a check that s has observed. If w is nil, it writes nothing.
+// logCheck writes the line of a check that s has observed.
 func logCheck(w io.Writer, c Check, s *EarlyStopping) {
-	if w != nil {
-		unit, n := s.place(c)
-		fmt.Fprintf(w, "%s %d: %s\n", unit, n, c.values())
-	}
+	unit, n := s.place(c)
+	fmt.Fprintf(w, "%s %d: %s\n", unit, n, c.values())
 }
 
-// logStop writes a line if s says to stop at check c. If w is nil, it writes nothing.
+// logStop writes a line if s says to stop at check c.
 func logStop(w io.Writer, c Check, s *EarlyStopping) {
-	if w != nil && s.stopped() {
+	if s.stopped() {
 		unit, n := s.place(c)
 		fmt.Fprintf(w, "Early stopping at %s %d\n", strings.ToLower(unit), n)
 	}

@@ -19,11 +19,7 @@ func (f *fit) checkFinite() error {
 	if f.sound == f.step {
 		return nil
 	}
-	memories := make([][]optim.Memory, len(f.train.model))
-	var err error
-	if f.solver != nil {
-		err = states(f.solver, f.train.model, f.train.part(), memories)
-	}
+	memories, err := f.train.states(f.solver, f.train.part())
 	found, err := f.team.agree([]float64{float64(f.firstNotFinite(memories))}, err)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -97,10 +98,7 @@ func (f *fit) result(err error) (*Result, error) {
 }
 
 func newFit(p Problem, c Config, options RunOptions, team *team) (*fit, error) {
-	if err := p.check(); err != nil {
-		return nil, err
-	}
-	if err := p.Train.check("Train"); err != nil {
+	if err := cmp.Or(p.check(), p.Train.check("Train")); err != nil {
 		return nil, err
 	}
 	if c.Stopping.Monitor == "" && p.Validation.Len == 0 {
@@ -151,8 +149,8 @@ func newFit(p Problem, c Config, options RunOptions, team *team) (*fit, error) {
 	if team.size > 1 && f.solver == nil {
 		return nil, fmt.Errorf("train: a Group needs an *optim.Solver, because other solvers can't update only a part of the parameters, got a solver of type %T", options.Solver)
 	}
-	if team.rank > 0 {
-		f.Log = nil
+	if f.Log == nil || team.rank > 0 {
+		f.Log = io.Discard
 	}
 	if err := f.build(making); err != nil {
 		return nil, err

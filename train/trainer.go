@@ -235,27 +235,32 @@ func (t *trainer) solve(solver G.Solver) error {
 	return t.team.swap(func(int) []*tensor.Dense { return values(t.team.rank) }, values)
 }
 
-// states sets the memories of a part of the model's parameters to the solver's memory for them.
-func states(s *optim.Solver, model []G.ValueGrad, part []int, memories [][]optim.Memory) (err error) {
+// states returns the memory of a solver, which may be nil, for each parameter in a part of the model.
+func (t *trainer) states(s *optim.Solver, part []int) (memories [][]optim.Memory, err error) {
+	memories = make([][]optim.Memory, len(t.model))
 	for _, i := range part {
-		if memories[i], err = s.State(model, i); err != nil {
+		if s == nil || err != nil {
 			break
 		}
+		memories[i], err = s.State(t.model, i)
 	}
-	return err
+	return memories, err
 }
 
 // memories returns the solver's memory for each parameter. In a Group, the first process collects the memory of the
 // others; the others return only their own.
 func (t *trainer) memories(s *optim.Solver) ([][]optim.Memory, error) {
-	memories := make([][]optim.Memory, len(t.model))
-	_, err := t.team.agree(nil, states(s, t.model, t.part(), memories))
-	if err != nil || t.team.size == 1 {
+	memories, err := t.states(s, t.part())
+	if _, err = t.team.agree(nil, err); err != nil || t.team.size == 1 {
 		return memories, err
 	}
 	if t.team.rank == 0 {
 		empty := &optim.Solver{Rule: s.Rule, LearningRate: s.LearningRate, WeightDecay: s.WeightDecay, Groups: s.Groups} // its State makes tensors for the memory of the others
-		err = states(empty, t.model, slices.Concat(t.parts[1:]...), memories)
+		for _, i := range slices.Concat(t.parts[1:]...) {
+			if err == nil {
+				memories[i], err = empty.State(t.model, i)
+			}
+		}
 	}
 	if _, err := t.team.agree(nil, err); err != nil {
 		return nil, err

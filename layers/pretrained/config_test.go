@@ -242,7 +242,7 @@ func TestEmbeddingFolder(t *testing.T) {
 		fsys[name] = &fstest.MapFile{Data: []byte(content)}
 	}
 	c := must(ReadConfig(fsys))(t)
-	if c.Folder != "0_Transformer" || c.Head != "states" || c.MaxLen != 256 || !c.Lowercase || !c.Normalize || c.Pooling != layers.LastPooling ||
+	if c.Folder != "0_Transformer" || c.Head != "states" || c.MaxLen != 256 || !c.Normalize || c.Pooling != layers.LastPooling ||
 		c.Prompts["query"] != "find: " || c.Prompt != "query" || c.Model.Outputs != 0 || *c.Model.Block.Attention.Window != (layers.Window{Left: -1}) {
 		t.Errorf("read %+v", c)
 	}
