@@ -6,27 +6,27 @@ import (
 	"fmt"
 	"hash/crc32"
 	"hash/fnv"
+	"reflect"
 	"strings"
 
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/optim"
 )
 
-// settings must not change when training resumes, because the results of later steps depend on them.
+// settings must not change when training resumes, because the results of later steps depend on them. Errors have the
+// name of a field, or its other name if it has one.
 type settings struct {
-	Examples     int `json:"examples"`
-	BatchSize    int `json:"batch_size"`
-	MicroBatches int `json:"micro_batches"`
-	CheckEvery   int `json:"check_every"`
-
-	Precision layers.Precision `json:"precision,omitzero"`
-
-	Validation int    `json:"validation"` // number of validation examples
-	Rule       string `json:"rule"`       // type of the solver's Rule
+	Examples     int              `json:"examples" name:"Train.Len"`
+	BatchSize    int              `json:"batch_size"`
+	MicroBatches int              `json:"micro_batches"`
+	CheckEvery   int              `json:"check_every"`
+	Precision    layers.Precision `json:"precision,omitzero"`
+	Validation   int              `json:"validation" name:"Validation.Len"`
+	Rule         string           `json:"rule" name:"rule"` // type of the solver's Rule
 
 	Seed  uint64 `json:"seed"`
 	Order Order  `json:"order"`
-	Steps int    `json:"epoch"` // steps per epoch, which also depend on the buckets
+	Steps int    `json:"epoch" name:"steps in an epoch"` // they also depend on the buckets
 
 	Average float64             `json:"average,omitempty"`
 	Plateau optim.PlateauConfig `json:"plateau,omitzero"`
@@ -35,18 +35,10 @@ type settings struct {
 // unlike returns the differences between r and other, in words, or the empty string.
 func (r settings) unlike(other settings) string {
 	var differ []string
-	for _, f := range []struct {
-		name       string
-		mine, that any
-	}{
-		{"Train.Len", r.Examples, other.Examples}, {"BatchSize", r.BatchSize, other.BatchSize}, {"MicroBatches", r.MicroBatches, other.MicroBatches},
-		{"Precision", r.Precision, other.Precision},
-		{"CheckEvery", r.CheckEvery, other.CheckEvery}, {"Validation.Len", r.Validation, other.Validation}, {"rule", r.Rule, other.Rule},
-		{"Seed", r.Seed, other.Seed}, {"Order", r.Order, other.Order}, {"steps in an epoch", r.Steps, other.Steps},
-		{"Average", r.Average, other.Average}, {"Plateau", r.Plateau, other.Plateau},
-	} {
-		if f.mine != f.that {
-			differ = append(differ, fmt.Sprintf("%s %+v, not %+v", f.name, f.mine, f.that))
+	others := reflect.ValueOf(other)
+	for f, mine := range reflect.ValueOf(r).Fields() {
+		if that := others.FieldByIndex(f.Index); !mine.Equal(that) {
+			differ = append(differ, fmt.Sprintf("%s %+v, not %+v", cmp.Or(f.Tag.Get("name"), f.Name), mine, that))
 		}
 	}
 	return strings.Join(differ, "; ")

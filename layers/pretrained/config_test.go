@@ -72,21 +72,21 @@ func TestDefaults(t *testing.T) {
 	var full map[string]json.RawMessage
 	noError(t, readJSON(os.DirFS("testdata"), "defaults.json", maxJSON, &full))
 	for _, a := range architectures {
-		want, err := ReadConfig(folder(string(full[a.name])))
+		want, err := ReadConfig(folder(string(full[a.Name])))
 		if err != nil {
-			t.Errorf("%s: %v", a.name, err)
+			t.Errorf("%s: %v", a.Name, err)
 			continue
 		}
-		got, err := ReadConfig(folder(fmt.Sprintf(`{"model_type": %q}`, a.name)))
+		got, err := ReadConfig(folder(fmt.Sprintf(`{"model_type": %q}`, a.Name)))
 		if err != nil {
-			t.Errorf("%s: %v", a.name, err)
+			t.Errorf("%s: %v", a.Name, err)
 			continue
 		}
 		x, _ := members(got)
 		y, _ := members(want)
 		if !maps.EqualFunc(x, y, func(x, y any) bool { return show(x) == show(y) }) || got.MaxLen != want.MaxLen ||
 			got.Start != want.Start || got.Pad != want.Pad || !slices.Equal(got.End, want.End) {
-			t.Errorf("%s: without keys\n%+v\nwith them\n%+v", a.name, got, want)
+			t.Errorf("%s: without keys\n%+v\nwith them\n%+v", a.Name, got, want)
 		}
 	}
 }

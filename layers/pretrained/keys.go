@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
@@ -204,7 +205,7 @@ func written(v any) any {
 			return *v
 		}
 	case *layers.Activation:
-		return activations[max(0, slices.IndexFunc(activations, func(a activation) bool { return a.value == *v }))].name
+		return activations[max(0, slices.IndexFunc(activations, func(a choices.Entry[layers.Activation]) bool { return a.Value == *v }))].Name
 	case **layers.Window: // with the token itself
 		if *v != nil {
 			return (*v).Left + 1
@@ -264,12 +265,13 @@ func (k *keys) read(name string, value, v any) {
 		k.read(name, value, &all)
 		*v = id(append(all, -1)[0])
 	case *layers.Activation:
-		i := slices.IndexFunc(activations, func(a activation) bool { return a.name == value })
-		if i < 0 {
-			k.fail(unsupported(name, value, text.List(len(activations), len(activations), ", ", func(i int) string { return activations[i].name })))
+		x, _ := value.(string)
+		a, ok := activations.Get(x)
+		if !ok {
+			k.fail(unsupported(name, value, activations.String()))
 			return
 		}
-		*v = activations[i].value
+		*v = a
 	case **layers.Window:
 		want = set(v, &layers.Window{Left: n - 1}, whole && n >= 1, "a whole number from 1, or null for no window")
 	}
@@ -329,14 +331,9 @@ func (k *keys) put(name string, p *keys) {
 	}
 }
 
-// An activation is a name of an activation. The first name of each is written.
-type activation struct {
-	name  string
-	value layers.Activation
-}
-
-var activations = []activation{
-	{"gelu", layers.GELU}, {"gelu_python", layers.GELU}, {"gelu_new", layers.GELUTanh}, {"gelu_pytorch_tanh", layers.GELUTanh},
-	{"gelu_fast", layers.GELUTanh}, {"gelu_accurate", layers.GELUTanh}, {"relu", layers.ReLU}, {"silu", layers.SiLU}, {"swish", layers.SiLU},
-	{"tanh", layers.Tanh},
+// activations lists the names of activations. The first name of each is written.
+var activations = choices.Table[layers.Activation]{
+	{Name: "gelu", Value: layers.GELU}, {Name: "gelu_python", Value: layers.GELU}, {Name: "gelu_new", Value: layers.GELUTanh},
+	{Name: "gelu_pytorch_tanh", Value: layers.GELUTanh}, {Name: "gelu_fast", Value: layers.GELUTanh}, {Name: "gelu_accurate", Value: layers.GELUTanh},
+	{Name: "relu", Value: layers.ReLU}, {Name: "silu", Value: layers.SiLU}, {Name: "swish", Value: layers.SiLU}, {Name: "tanh", Value: layers.Tanh},
 }

@@ -94,7 +94,7 @@ func (c *Config) readSentence(fsys fs.FS, modules []module, k *keys) error {
 }
 
 // readLength reads the number of tokens at which texts are cut: max_seq_length or, if no file has it, the tokenizer's
-// own limit. Only a folder with modules has a file for the former.
+// own limit. Only a folder with modules has a file with max_seq_length.
 func (c *Config) readLength(fsys fs.FS, modules bool) error {
 	limit, task, output, states := 0, "feature-extraction", "token_embeddings", "last_hidden_state"
 	if c.Head == "classes" {

@@ -81,7 +81,7 @@ func (c Config) choose(p *layers.Params) (Config, *layers.Params, error) {
 	var err error
 	for i, form := range forms(c) {
 		for _, a := range architectures {
-			form.Type = a.name
+			form.Type = a.Name
 			_, err = form.write(p.Dtype())
 			var differ *differError
 			if errors.As(err, &differ) && (nearest == nil || len(differ.settings) < len(nearest.settings)) {

@@ -119,11 +119,11 @@ func TestEveryKey(t *testing.T) {
 	common := lists[configFile]
 	for _, a := range architectures {
 		var bases []string
-		for _, head := range append(slices.Collect(maps.Keys(a.heads)), "states") {
-			bases = append(bases, fmt.Sprintf(`{"model_type": %q, "architectures": [%q], "id2label": {"0": "a"}, "use_sliding_window": true}`, a.name, a.classFor(head)))
+		for _, head := range append(slices.Collect(maps.Keys(a.Value.heads)), "states") {
+			bases = append(bases, fmt.Sprintf(`{"model_type": %q, "architectures": [%q], "id2label": {"0": "a"}, "use_sliding_window": true}`, a.Name, a.Value.classFor(head)))
 		}
-		check(a.name, slices.Concat(common, lists[a.name]), bases, config, a.name, configFile)
-		delete(lists, a.name)
+		check(a.Name, slices.Concat(common, lists[a.Name]), bases, config, a.Name, configFile)
+		delete(lists, a.Name)
 	}
 	delete(lists, configFile)
 
