@@ -58,9 +58,7 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 	for _, other := range []string{"b", ""} {
 		wantError(t, "resuming as run "+other, fit(other, true), checkpoint+` belongs to another run: to "a", not to "`+other+`"`)
 	}
-	if err := fit("a", true); err != nil {
-		t.Error(err)
-	}
+	noError(t, fit("a", true))
 
 	rewrite(t, checkpoint, checkpoint, func(state string, _ []safetensors.Tensor) string { return `{"step":1,` + state[1:] })
 	wantError(t, "resuming from a state with two steps", fit("a", true), `"step" is given twice`)
@@ -424,7 +422,5 @@ func TestResumeComparesFrozen(t *testing.T) {
 		freeze(p)
 		p.Get("up.weight").Frozen = false
 	}), `was made while these parameters were frozen: "up.weight": freeze them`)
-	if err := fit(9, freeze); err != nil {
-		t.Errorf("with the same parameters frozen: %v", err)
-	}
+	wantError(t, "with the same parameters frozen", fit(9, freeze), "")
 }

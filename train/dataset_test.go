@@ -214,9 +214,7 @@ func TestLossMaySetTheMode(t *testing.T) {
 func TestLossMayReplaceInputs(t *testing.T) {
 	p := digits(t, 1)
 	beforeLoss(&p, func(_ *layers.Build, inputs G.Nodes) { inputs[0] = G.Must(G.Neg(inputs[0])) })
-	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16}, train.RunOptions{MaxSteps: 1}); err != nil {
-		t.Error(err)
-	}
+	fitted(t, p, train.Config{BatchSize: 16}, train.RunOptions{MaxSteps: 1})
 }
 
 // No two calls of Batch overlap, and none is running when Fit has returned.
@@ -314,9 +312,7 @@ func TestTensors(t *testing.T) {
 		"a view":     {view.(*tensor.Dense)},
 		"by columns": {tensor.New(tensor.WithShape(2, 2), tensor.Of(tensor.Float64), tensor.AsFortran([]float64{1, 2, 3, 4}))},
 	} {
-		if _, err := train.Tensors(values...); err == nil {
-			t.Errorf("%s: got no error, want one", name)
-		}
+		wantError(t, name, failure(train.Tensors(values...)), "train: ")
 	}
 }
 

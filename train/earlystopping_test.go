@@ -47,9 +47,7 @@ func TestEarlyStoppingJSON(t *testing.T) {
 			t.Errorf("%s is decoded as %q and encoded as %s, %v, want %q and no change", text, e, again, err, want)
 		}
 	}
-	if err := json.Unmarshal([]byte(`{"val_loss": "much"}`), new(train.Check)); err == nil {
-		t.Error(`decoding the loss "much": got no error`)
-	}
+	wantError(t, "a word as a loss", json.Unmarshal([]byte(`{"val_loss": "much"}`), new(train.Check)), "much")
 }
 
 // A repeated or unknown key, or one in another case, is an error. Otherwise its last value would silently win.

@@ -46,7 +46,5 @@ func TestEvaluate(t *testing.T) {
 	}
 	p.Validation = train.Dataset{}
 	wantError(t, "without validation data", failure(train.Evaluate(t.Context(), p)), "needs validation data")
-	if _, err := train.Evaluate(t.Context(), train.Problem{}); err == nil {
-		t.Error("evaluating the zero Problem: got no error")
-	}
+	wantError(t, "the zero Problem", failure(train.Evaluate(t.Context(), train.Problem{})), "needs validation data")
 }

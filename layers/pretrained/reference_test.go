@@ -101,18 +101,13 @@ func (m *Model) forward(t *testing.T, b *layers.Build, g *G.ExprGraph, x batch) 
 	if x.segments != nil {
 		b.Segments = input("segments", x.segments)
 	}
-	var out *G.Node
-	var err error
 	switch {
 	case m.Decoder != nil:
-		out, err = m.Decoder.Forward(b, ids, mask)
+		return must(m.Decoder.Forward(b, ids, mask))(t)
 	case m.Encoder != nil:
-		out, err = m.Encoder.Forward(b, ids, mask)
-	default:
-		out, err = m.Classifier.Forward(b, ids, mask)
+		return must(m.Encoder.Forward(b, ids, mask))(t)
 	}
-	noError(t, err)
-	return out
+	return must(m.Classifier.Forward(b, ids, mask))(t)
 }
 
 // run returns the model's output for a batch as float64. The outputs at padding are 0.
@@ -303,9 +298,7 @@ func TestSave(t *testing.T) {
 		}
 		c := m.Config
 		c.Type = "" // the first architecture with these settings, which needn't be the same
-		if err := Save(filepath.Join(t.TempDir(), "chosen"), c, m.Params); err != nil {
-			t.Errorf("without a Type: %v", err)
-		}
+		wantError(t, "without a Type", Save(filepath.Join(t.TempDir(), "chosen"), c, m.Params), "")
 		if !slices.Equal(m.run(t, r.batch(), &layers.Build{}), again.run(t, r.batch(), &layers.Build{})) {
 			t.Error("the outputs differ after Save and Open")
 		}

@@ -148,9 +148,7 @@ func TestPartsStepAsTheWhole(t *testing.T) {
 				}
 				// A solver has memory for its own part only, and can't add memory after the first step.
 				model := valueGrads(whole)
-				if _, err := several[1].State(model, 1); err != nil {
-					t.Error(err)
-				}
+				must(several[1].State(model, 1))(t)
 				if state, err := one.State(model, 1); err != nil || len(state) != len(one.Rule.Memory()) {
 					t.Errorf("the state of parameter 1 is %v, error %v; want the memory of %T", state, err, one.Rule)
 				} else if _, err := several[0].State(model, 1); len(state) > 0 && (err == nil || !strings.Contains(err.Error(), "has no memory for its rule")) {

@@ -76,11 +76,11 @@ func must[T any](v T, err error) func(t testing.TB) T {
 	}
 }
 
-// wantError checks that err is an error that contains a text.
+// wantError checks that err is an error that contains a text, or nil if the text is empty.
 func wantError(t *testing.T, what any, err error, text string) {
 	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Errorf("%v: got the error %v, want one that contains %q", what, err, text)
+	if (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), text) {
+		t.Errorf("%v: got the error %v, want one that contains %q (none if empty)", what, err, text)
 	}
 }
 
