@@ -195,15 +195,15 @@ func (t *team) gather(mine, gathered []byte) error {
 	return t.broken(err)
 }
 
-// swap exchanges tensors with every other process. send returns the tensors for a peer, and receive returns the tensors
-// to fill with the peer's.
-func (t *team) swap(send, receive func(peer int) []*tensor.Dense) error {
+// swap exchanges tensors with every other process. The argument tensors returns the tensors that one process sends to
+// another: in the process from, the tensors to send, and in the process to, the tensors to fill.
+func (t *team) swap(tensors func(from, to int) []*tensor.Dense) error {
 	for round := range t.size { // in each round, every process has one peer or none
 		peer := (round - t.rank + t.size) % t.size
 		if peer == t.rank || t.failed != nil {
 			continue
 		}
-		out, received := raw(send(peer)), raw(receive(peer))
+		out, received := raw(tensors(t.rank, peer)), raw(tensors(peer, t.rank))
 		if len(out) > 0 || len(received) > 0 {
 			t.broken(t.Swap(peer, out, received))
 		}
@@ -280,11 +280,5 @@ func (t *team) broadcast(data []byte, err error) ([]byte, error) {
 		data = make([]byte, int(length))
 	}
 	whole := []*tensor.Dense{tensor.New(tensor.WithShape(len(data)), tensor.WithBacking(data))}
-	fromFirst := func(from int) []*tensor.Dense {
-		if from > 0 {
-			return nil
-		}
-		return whole
-	}
-	return data, t.swap(func(int) []*tensor.Dense { return fromFirst(t.rank) }, fromFirst)
+	return data, t.swap(func(from, _ int) []*tensor.Dense { return whole[:max(1-from, 0)] }) // only process 0 sends
 }

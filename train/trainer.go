@@ -158,28 +158,24 @@ func (t *trainer) reduceGradients(processes int) error {
 		}
 		return grads
 	}
-	send := func(peer int) []*tensor.Dense {
-		if t.team.rank >= processes {
-			return nil
-		}
-		return pick(t.parts[peer])
-	}
 	if t.received == nil {
 		t.received = make([][]*tensor.Dense, t.team.size)
 	}
-	receive := func(peer int) []*tensor.Dense {
-		if peer >= processes {
+	err := t.team.swap(func(from, to int) []*tensor.Dense {
+		switch {
+		case from >= processes:
 			return nil
-		}
-		if t.received[peer] == nil {
+		case from == t.team.rank:
+			return pick(t.parts[to])
+		case t.received[from] == nil:
 			for _, i := range t.part() {
 				n := t.learnables[i]
-				t.received[peer] = append(t.received[peer], tensor.New(tensor.WithShape(n.Shape()...), tensor.Of(n.Dtype())))
+				t.received[from] = append(t.received[from], tensor.New(tensor.WithShape(n.Shape()...), tensor.Of(n.Dtype())))
 			}
 		}
-		return t.received[peer]
-	}
-	if err := t.team.swap(send, receive); err != nil {
+		return t.received[from]
+	})
+	if err != nil {
 		return err
 	}
 	if t.team.rank < processes {
@@ -226,13 +222,12 @@ func (t *trainer) solve(solver G.Solver) error {
 	if _, err := t.team.agree(nil, s.StepPart(t.model, t.part(), squares)); err != nil {
 		return err
 	}
-	values := func(rank int) (values []*tensor.Dense) {
-		for _, i := range t.parts[rank] {
+	return t.team.swap(func(from, _ int) (values []*tensor.Dense) {
+		for _, i := range t.parts[from] {
 			values = append(values, t.model[i].Value().(*tensor.Dense)) // Bind binds tensors only
 		}
 		return values
-	}
-	return t.team.swap(func(int) []*tensor.Dense { return values(t.team.rank) }, values)
+	})
 }
 
 // states returns the memory of a solver, which may be nil, for each parameter in a part of the model.
@@ -265,25 +260,14 @@ func (t *trainer) memories(s *optim.Solver) ([][]optim.Memory, error) {
 	if _, err := t.team.agree(nil, err); err != nil {
 		return nil, err
 	}
-	pick := func(rank int) (tensors []*tensor.Dense) {
-		for _, i := range t.parts[rank] {
+	return memories, t.team.swap(func(from, to int) (tensors []*tensor.Dense) {
+		for _, i := range t.parts[from] {
 			for _, m := range memories[i] {
-				tensors = append(tensors, m.Value)
+				if to == 0 {
+					tensors = append(tensors, m.Value)
+				}
 			}
 		}
 		return tensors
-	}
-	send := func(peer int) []*tensor.Dense {
-		if peer > 0 {
-			return nil
-		}
-		return pick(t.team.rank)
-	}
-	receive := func(peer int) []*tensor.Dense {
-		if t.team.rank > 0 {
-			return nil
-		}
-		return pick(peer)
-	}
-	return memories, t.team.swap(send, receive)
+	})
 }
