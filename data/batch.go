@@ -93,8 +93,8 @@ func rows[T any](values []T, start, end, width int) []T {
 	return values[start*width : end*width]
 }
 
-// Resize returns a copy of b with other dimensions, padded like the batches of a Coder with Layout l. Additional rows have
-// a length of 1, and all their targets are Ignore. Resize returns an error if the copy would lose rows, symbols or
+// Resize returns a copy of b with other dimensions, padded like the batches of a Coder with Layout l. Additional rows
+// have a length of 1, and all their targets are Ignore. Resize returns an error if the copy would lose rows, symbols or
 // targets.
 func (b *Batch) Resize(l Layout, size, length, targetLen int) (Batch, error) {
 	l.Len, l.TargetLen = length, targetLen

@@ -3,7 +3,6 @@ package train
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -129,28 +128,4 @@ func (c *Check) UnmarshalJSON(b []byte) error {
 		}
 	}
 	return nil
-}
-
-// logCheck writes the line of a check that s has observed. If w is nil, it writes nothing.
-func logCheck(w io.Writer, c Check, s *EarlyStopping) {
-	if w != nil {
-		unit, n := s.place(c)
-		fmt.Fprintf(w, "%s %d: %s\n", unit, n, c.values())
-	}
-}
-
-// logStop writes a line if s says to stop at check c. If w is nil, it writes nothing.
-func logStop(w io.Writer, c Check, s *EarlyStopping) {
-	if w != nil && s.stopped() {
-		unit, n := s.place(c)
-		fmt.Fprintf(w, "Early stopping at %s %d\n", strings.ToLower(unit), n)
-	}
-}
-
-// place returns a check's epoch, or its step if Fit checks after CheckEvery steps.
-func (e *EarlyStopping) place(c Check) (unit string, n int) {
-	if e.steps {
-		return "Step", c.Step
-	}
-	return "Epoch", c.Epoch
 }

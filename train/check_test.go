@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train"
 )
 
@@ -22,10 +23,7 @@ func FuzzCheck(f *testing.F) {
 			return
 		}
 		_ = c.String()
-		again, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(json.Marshal(c))(t)
 		var back train.Check
 		if err := json.Unmarshal(again, &back); err != nil {
 			t.Fatalf("the output %s can't be decoded: %v", again, err)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"iter"
@@ -13,7 +12,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"gorgonia.org/tensor"
@@ -23,7 +21,6 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -54,71 +51,13 @@ type checkpointState struct {
 	Instructions string `json:"instructions,omitempty"` // Progress.Instructions
 }
 
-// settings must not change when training resumes, because the results of later steps depend on them.
-type settings struct {
-	Examples     int `json:"examples"`
-	BatchSize    int `json:"batch_size"`
-	MicroBatches int `json:"micro_batches"`
-	CheckEvery   int `json:"check_every"`
-
-	Precision layers.Precision `json:"precision,omitzero"`
-
-	Validation int    `json:"validation"` // number of validation examples
-	Rule       string `json:"rule"`       // type of the solver's Rule
-
-	Seed  uint64 `json:"seed"`
-	Order Order  `json:"order"`
-	Steps int    `json:"epoch"` // steps per epoch, which also depend on the buckets
-
-	Average float64             `json:"average,omitempty"`
-	Plateau optim.PlateauConfig `json:"plateau,omitzero"`
-}
-
-// unlike returns the differences between r and other, in words, or the empty string.
-func (r settings) unlike(other settings) string {
-	var differ []string
-	for _, f := range []struct {
-		name       string
-		mine, that any
-	}{
-		{"Train.Len", r.Examples, other.Examples}, {"BatchSize", r.BatchSize, other.BatchSize}, {"MicroBatches", r.MicroBatches, other.MicroBatches},
-		{"Precision", r.Precision, other.Precision},
-		{"CheckEvery", r.CheckEvery, other.CheckEvery}, {"Validation.Len", r.Validation, other.Validation}, {"rule", r.Rule, other.Rule},
-		{"Seed", r.Seed, other.Seed}, {"Order", r.Order, other.Order}, {"steps in an epoch", r.Steps, other.Steps},
-		{"Average", r.Average, other.Average}, {"Plateau", r.Plateau, other.Plateau},
-	} {
-		if f.mine != f.that {
-			differ = append(differ, fmt.Sprintf("%s %+v, not %+v", f.name, f.mine, f.that))
-		}
-	}
-	return strings.Join(differ, "; ")
-}
-
-func (f *fit) settings() settings {
-	r := settings{
-		Examples: f.Train.Len, BatchSize: f.BatchSize, MicroBatches: f.train.micro, CheckEvery: f.CheckEvery, Precision: f.Precision,
-		Validation: f.Validation.Len, Seed: f.Seed, Order: f.Train.Order, Steps: f.plan.steps,
-		Average: f.Optimizer.Average, Plateau: f.Optimizer.Plateau,
-	}
-	if f.solver != nil {
-		r.Rule = fmt.Sprintf("%T", cmp.Or(f.solver.Rule, optim.Rule(optim.AdamW{})))
-	}
-	return r
-}
-
-// checkpoint is the content of a checkpoint file.
-type checkpoint struct {
-	state   checkpointState
-	tensors map[string]safetensors.Tensor
-}
-
 // save collects the solver's memory in the first process, which writes the checkpoint. If there is no Checkpoint, save
 // writes nothing. It returns the error of checkFinite, and then the old checkpoint stays.
 func (f *fit) save() error {
 	if err := f.checkFinite(); err != nil || f.Checkpoint == "" {
 		return err
 	}
-	memories, err := f.memories()
+	memories, err := f.train.memories(f.solver)
 	if err == nil {
 		if f.team.rank == 0 {
 			err = f.write(memories)
@@ -188,27 +127,22 @@ func (f *fit) resume() error {
 	if err != nil || exists[0] == 0 {
 		return err
 	}
-	c, err := readCheckpoint(f.Checkpoint, f.team)
+	tensors, metadata, err := f.team.readFile(f.Checkpoint)
+	if err != nil {
+		return fmt.Errorf("train: reading the checkpoint: %w", err)
+	}
+	saved := map[string]safetensors.Tensor{}
+	for _, t := range tensors {
+		saved[t.Name] = t
+	}
+	state, err := readState(f.Checkpoint, metadata)
 	if err == nil {
-		_, err = f.team.agree(nil, f.load(c))
+		_, err = f.team.agree(nil, f.load(state, saved))
 	}
 	if err == nil && f.unsaved { // training may end before the next save
 		err = f.save()
 	}
 	return err
-}
-
-func readCheckpoint(path string, team *team) (*checkpoint, error) {
-	tensors, metadata, err := team.readFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("train: reading the checkpoint: %w", err)
-	}
-	c := &checkpoint{tensors: map[string]safetensors.Tensor{}}
-	for _, t := range tensors {
-		c.tensors[t.Name] = t
-	}
-	c.state, err = readState(path, metadata)
-	return c, err
 }
 
 // readState decodes the state in a checkpoint's metadata.
@@ -281,30 +215,30 @@ func (s checkpointState) contradiction() string {
 
 // load sets the state, the parameters and the solver's memory to those of a checkpoint. If it returns an error, it has
 // changed no parameter.
-func (f *fit) load(c *checkpoint) error {
-	err := cmp.Or(f.suits(c.state), f.suitsFrozen(c))
-	var copies []savedCopy
+func (f *fit) load(s checkpointState, saved map[string]safetensors.Tensor) error {
+	err := cmp.Or(f.suits(s), f.suitsFrozen(s, saved))
+	var copies []func()
 	if err == nil {
-		copies, err = f.copies(c.tensors)
+		copies, err = f.copies(saved)
 	}
 	if err != nil {
 		return fmt.Errorf("train: the checkpoint %s %w", f.Checkpoint, err)
 	}
-	for _, p := range copies {
-		reflect.Copy(reflect.ValueOf(p.target.Data()), reflect.ValueOf(p.saved.Data))
+	for _, copy := range copies {
+		copy()
 	}
-	f.solver.Steps = c.state.SolverSteps
-	f.step, f.since, f.history = c.state.Step, c.state.Since, c.state.History
-	f.unsaved = !reflect.DeepEqual(c.state.Stopping.StoppingConfig, f.Stopping)
-	f.stopping = c.state.Stopping
+	f.solver.Steps = s.SolverSteps
+	f.step, f.since, f.history = s.Step, s.Since, s.History
+	f.unsaved = !reflect.DeepEqual(s.Stopping.StoppingConfig, f.Stopping)
+	f.stopping = s.Stopping
 	f.stopping.StoppingConfig, f.stopping.steps = f.Stopping, f.CheckEvery > 0
 	if f.plateau != nil {
-		*f.plateau = *c.state.Plateau
+		*f.plateau = *s.Plateau
 	}
 	if f.average != nil {
 		f.average.Updates = f.step // one after each step
 	}
-	if before, now := c.state.Instructions, kernel.Instructions(); f.Log != nil && before != "" && before != now {
+	if before, now := s.Instructions, kernel.Instructions(); before != "" && before != now {
 		fmt.Fprintf(f.Log, "Resuming with the instructions %s after %s: results differ in their last bits from a run on one kind of processor\n", now, before)
 	}
 	return nil
@@ -348,18 +282,18 @@ func (f *fit) suits(s checkpointState) error {
 // suitsFrozen compares the frozen parameters with those of a checkpoint. A parameter that was trained and is frozen now
 // has its values in the checkpoint: suitsFrozen adds it to f.kept. Its error continues a sentence that starts with the
 // checkpoint's name.
-func (f *fit) suitsFrozen(c *checkpoint) error {
+func (f *fit) suitsFrozen(s checkpointState, saved map[string]safetensors.Tensor) error {
 	var trained, other []string
 	for _, q := range f.Params.All() {
 		sum, frozen := f.frozen[q.Name]
-		before, wasFrozen := c.state.Frozen[q.Name]
-		switch _, saved := c.tensors[currentPrefix+q.Name]; {
+		before, wasFrozen := s.Frozen[q.Name]
+		switch _, isSaved := saved[currentPrefix+q.Name]; {
 		case wasFrozen && !frozen:
 			trained = append(trained, q.Name)
-		case frozen && saved:
+		case frozen && isSaved:
 			f.kept, f.best = append(f.kept, q), append(f.best, q.Value.Clone().(*tensor.Dense))
 			delete(f.frozen, q.Name)
-		case frozen && c.state.Frozen != nil && sum != before: // a checkpoint of an older version has no checksums
+		case frozen && s.Frozen != nil && sum != before: // a checkpoint of an older version has no checksums
 			other = append(other, q.Name)
 		}
 	}
@@ -375,40 +309,16 @@ func (f *fit) suitsFrozen(c *checkpoint) error {
 	return nil
 }
 
-// frozenSums returns the checksums of the frozen parameters, by their names.
-func frozenSums(p *layers.Params) map[string]string {
-	sums := map[string]string{}
-	for _, q := range p.All() {
-		if q.Frozen {
-			sums[q.Name] = checksum(q)
-		}
-	}
-	return sums
-}
-
-// checksum returns a checksum of a parameter's values.
-func checksum(q *layers.Param) string {
-	return fmt.Sprintf("%08x", crc32.Checksum(q.Value.Raw, crc32.MakeTable(crc32.Castagnoli)))
-}
-
-// savedCopy is a tensor of a checkpoint, with the tensor that load copies it to.
-type savedCopy struct {
-	saved  safetensors.Tensor
-	target *tensor.Dense
-}
-
-// copies returns the tensors of a checkpoint with their targets. Of the solver's memory, it returns only the part of
-// this process. Its error continues a sentence that starts with the checkpoint's name.
-func (f *fit) copies(saved map[string]safetensors.Tensor) ([]savedCopy, error) {
-	memories := make([][]optim.Memory, len(f.train.model))
-	err := states(f.solver, f.train.model, f.train.part(), memories)
+// copies returns functions that copy the tensors of a checkpoint to their targets. Of the solver's memory, they copy
+// only the part of this process. Its error continues a sentence that starts with the checkpoint's name.
+func (f *fit) copies(saved map[string]safetensors.Tensor) (copies []func(), err error) {
+	memories, err := f.train.states(f.solver, f.train.part())
 	if err == nil && f.average != nil && f.average.Values == nil {
 		err = f.average.Update(f.train.model) // allocates them
 	}
 	if err != nil {
 		return nil, fmt.Errorf("can't be resumed: %w", err)
 	}
-	var copies []savedCopy
 	for name, target := range f.tensors(memories) {
 		t, ok := saved[name]
 		switch {
@@ -416,21 +326,10 @@ func (f *fit) copies(saved map[string]safetensors.Tensor) ([]savedCopy, error) {
 			return nil, fmt.Errorf("belongs to another model or solver: it has no %q", name)
 		case !slices.Equal(t.Shape, []int(target.Shape())) || reflect.TypeOf(t.Data) != reflect.TypeOf(target.Data()):
 			return nil, fmt.Errorf("belongs to another model: %q must be %T of shape %v, got %T of shape %v", name, target.Data(), target.Shape(), t.Data, tensor.Shape(t.Shape))
-		case notFinite(t) >= 0:
-			return nil, fmt.Errorf("can't be resumed: %q isn't finite at element %d: restore the checkpoint, or train again", name, notFinite(t))
+		case notFinite(t.Data) >= 0:
+			return nil, fmt.Errorf("can't be resumed: %q isn't finite at element %d: restore the checkpoint, or train again", name, notFinite(t.Data))
 		}
-		copies = append(copies, savedCopy{t, target})
+		copies = append(copies, func() { reflect.Copy(reflect.ValueOf(target.Data()), reflect.ValueOf(t.Data)) })
 	}
 	return copies, nil
-}
-
-// notFinite returns the index of the first number that is NaN or infinite, or -1.
-func notFinite(t safetensors.Tensor) int {
-	switch values := t.Data.(type) {
-	case []float32:
-		return slices.IndexFunc(values, func(x float32) bool { return x-x != 0 })
-	case []float64:
-		return slices.IndexFunc(values, func(x float64) bool { return x-x != 0 })
-	}
-	return -1
 }

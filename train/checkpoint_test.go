@@ -22,6 +22,7 @@ import (
 
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/kernel"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
@@ -29,37 +30,39 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
+// rewrite writes a checkpoint to another file, with the state that change returns.
+func rewrite(t *testing.T, from, to string, change func(state string, tensors []safetensors.Tensor) string) {
+	t.Helper()
+	tensors, metadata, err := safetensors.ReadFile(from)
+	must.Do(t, err)
+	metadata["heed.state"] = change(metadata["heed.state"], tensors)
+	must.Do(t, atomicfile.WriteFile(to, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) }))
+}
+
+// replaced returns a change for rewrite that replaces a text in the state.
+func replaced(t *testing.T, old, new string) func(state string, tensors []safetensors.Tensor) string {
+	return func(state string, _ []safetensors.Tensor) string {
+		if !strings.Contains(state, old) {
+			t.Fatalf("the state has no %s: %s", old, state)
+		}
+		return strings.Replace(state, old, new, 1)
+	}
+}
+
 // Fit doesn't resume from a checkpoint of another run, or from one whose state has a repeated key.
 func TestCheckpointOfAnotherRun(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	fit := func(run string, resume bool) error {
-		_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{MaxSteps: 5, Checkpoint: checkpoint, Resume: resume, Run: run})
-		return err
+		return failure(train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{MaxSteps: 5, Checkpoint: checkpoint, Resume: resume, Run: run}))
 	}
-	if err := fit("a", false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fit("a", false))
 	for _, other := range []string{"b", ""} {
-		if err := fit(other, true); err == nil || !strings.Contains(err.Error(), checkpoint+` belongs to another run: to "a", not to "`+other+`"`) {
-			t.Errorf("resuming as run %q: got %v, want an error that names both runs", other, err)
-		}
+		wantError(t, "resuming as run "+other, fit(other, true), checkpoint+` belongs to another run: to "a", not to "`+other+`"`)
 	}
-	if err := fit("a", true); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, fit("a", true))
 
-	tensors, metadata, err := safetensors.ReadFile(checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	metadata["heed.state"] = `{"step":1,` + metadata["heed.state"][1:]
-	err = atomicfile.WriteFile(checkpoint, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := fit("a", true); err == nil || !strings.Contains(err.Error(), `"step" is given twice`) {
-		t.Errorf("resuming from a state with two steps: got %v, want an error", err)
-	}
+	rewrite(t, checkpoint, checkpoint, func(state string, _ []safetensors.Tensor) string { return `{"step":1,` + state[1:] })
+	wantError(t, "resuming from a state with two steps", fit("a", true), `"step" is given twice`)
 }
 
 // A checkpoint holds the processor's instructions. Resuming with others says so, once.
@@ -68,26 +71,12 @@ func TestResumeWithOtherInstructions(t *testing.T) {
 	fit := func(steps int) string {
 		var log strings.Builder
 		options := train.RunOptions{MaxSteps: steps, Checkpoint: checkpoint, Resume: true, Log: &log}
-		if _, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1}, options); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1}, options))(t)
 		return log.String()
 	}
 	fit(5)
-	tensors, metadata, err := safetensors.ReadFile(checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
 	now := kernel.Instructions()
-	state := strings.Replace(metadata["heed.state"], `"instructions":"`+now+`"`, `"instructions":"other"`, 1)
-	if state == metadata["heed.state"] {
-		t.Fatalf("the state doesn't name the instructions %s: %s", now, state)
-	}
-	metadata["heed.state"] = state
-	err = atomicfile.WriteFile(checkpoint, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	rewrite(t, checkpoint, checkpoint, replaced(t, `"instructions":"`+now+`"`, `"instructions":"other"`))
 	if p, err := train.ReadProgress(checkpoint); err != nil || p.Instructions != "other" {
 		t.Errorf("ReadProgress gives the instructions %q and %v, want other", p.Instructions, err)
 	}
@@ -106,14 +95,9 @@ func TestReadProgress(t *testing.T) {
 	}
 	r := fitted(t, digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{MaxSteps: 25, Checkpoint: checkpoint, Run: "a"})
 	r.History = r.History[:1] // the check at the end isn't in the checkpoint
-	content, err := os.ReadFile(checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(checkpoint))(t)
 	content[len(content)-1] ^= 1
-	if err := os.WriteFile(checkpoint, content, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(checkpoint, content, 0o666))
 	p, err := train.ReadProgress(checkpoint)
 	if err != nil || p.Run != "a" || p.Step != 25 || len(p.History) != 1 || !reflect.DeepEqual(p.History, r.History) {
 		t.Errorf("got %+v, %v, want run a, 25 steps and the history %v", p, err, r.History)
@@ -121,12 +105,8 @@ func TestReadProgress(t *testing.T) {
 	for _, bad := range [][]byte{
 		content[:100], bytes.Replace(content, []byte("heed.state"), []byte("heed.other"), 1), bytes.Replace(content, []byte(`\"step\":25`), []byte(`\"step\":15`), 1),
 	} {
-		if err := os.WriteFile(checkpoint, bad, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if p, err := train.ReadProgress(checkpoint); err == nil || !strings.Contains(err.Error(), checkpoint) {
-			t.Errorf("with a damaged header: got %+v, %v, want an error", p, err)
-		}
+		must.Do(t, os.WriteFile(checkpoint, bad, 0o666))
+		wantError(t, "with a damaged header", failure(train.ReadProgress(checkpoint)), checkpoint)
 	}
 }
 
@@ -137,12 +117,9 @@ func TestResumeWithOtherExamples(t *testing.T) {
 		p, c := digits(t, 1), c
 		p.Train.Order = train.Shuffled
 		change(&p, &c)
-		_, err := train.Fit(t.Context(), p, c.Config, c.RunOptions)
-		return err
+		return failure(train.Fit(t.Context(), p, c.Config, c.RunOptions))
 	}
-	if err := run(func(*train.Problem, *setup) {}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(func(*train.Problem, *setup) {}))
 	c.Resume, c.MaxSteps = true, 0
 	for want, change := range map[string]func(p *train.Problem, c *setup){
 		"with other settings: Precision float32, not bfloat16: resume": func(_ *train.Problem, c *setup) { c.Precision = layers.BFloat16 },
@@ -150,34 +127,29 @@ func TestResumeWithOtherExamples(t *testing.T) {
 		": Order 0, not 1: resume":                                     func(p *train.Problem, _ *setup) { p.Train.Order = train.InOrder },
 		": steps in an epoch 20, not 21: resume":                       func(p *train.Problem, _ *setup) { p.Train.Bucket = func(e int) int { return e % 3 } },
 		": Validation.Len 100, not 99: resume":                         func(p *train.Problem, _ *setup) { p.Validation.Len = 99 },
+		"with other settings: MicroBatches 1, not 2: resume":           func(_ *train.Problem, c *setup) { c.MicroBatches = 2 },
 		": BatchSize 16, not 8; steps in an epoch 20, not 40: resume":  func(_ *train.Problem, c *setup) { c.BatchSize = 8 },
 		": rule optim.AdamW, not optim.SGD: resume": func(_ *train.Problem, c *setup) {
 			c.Solver = &optim.Solver{Rule: optim.SGD{}, LearningRate: 0.1}
 		},
+		`to another model or solver: it has no "lion.mean.`: func(_ *train.Problem, c *setup) {
+			c.Solver = &optim.Solver{LearningRate: 0.1, Groups: []optim.Group{{Match: func(string, int) bool { return true }, Rule: optim.Lion{}}}}
+		},
 	} {
-		if err := run(change); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error that contains %q", err, want)
-		}
+		wantError(t, "other examples", run(change), want)
 	}
-	if err := run(func(*train.Problem, *setup) {}); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, run(func(_ *train.Problem, c *setup) { c.MicroBatches = 1 })) // the same as 0
 }
 
 // From any state, Fit resumes or returns an error; it doesn't panic.
 func FuzzCheckpoint(f *testing.F) {
 	checkpoint := filepath.Join(f.TempDir(), "good")
 	fit := func(tb testing.TB, checkpoint string, resume bool, steps int) error {
-		_, err := train.Fit(tb.Context(), digits(tb, 1), train.Config{BatchSize: 16, MaxEpochs: 2, CheckEvery: 2}, train.RunOptions{MaxSteps: steps, Checkpoint: checkpoint, Resume: resume})
-		return err
+		return failure(train.Fit(tb.Context(), digits(tb, 1), train.Config{BatchSize: 16, MaxEpochs: 2, CheckEvery: 2}, train.RunOptions{MaxSteps: steps, Checkpoint: checkpoint, Resume: resume}))
 	}
-	if err := fit(f, checkpoint, false, 5); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, fit(f, checkpoint, false, 5))
 	tensors, metadata, err := safetensors.ReadFile(checkpoint)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	state := metadata["heed.state"]
 	f.Add(state)
 	for _, span := range regexp.MustCompile(`[-+.e0-9]+[,}\]]`).FindAllStringIndex(state, -1) {
@@ -210,11 +182,7 @@ func everything(checkpoint string) setup {
 
 func content(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	return string(must.Get(os.ReadFile(path))(t))
 }
 
 // A run that ends early, at any step, and resumes has the same history, parameters and checkpoint as an uninterrupted
@@ -229,12 +197,20 @@ func TestResumeAnywhere(t *testing.T) {
 		t.Fatalf("got the last check %+v, want one at step 80, with a learning rate lowered by the plateau", last)
 	}
 	crash := errors.New("crash")
-	for ending, end := range map[string]func(p *train.Problem, c *setup, step int){
-		"a limit": func(_ *train.Problem, c *setup, step int) { c.MaxSteps = step },
-		"OnStep": func(_ *train.Problem, c *setup, step int) {
+	for ending, end := range map[string]func(p *train.Problem, c *setup, step int, cancel func()){
+		"a limit": func(_ *train.Problem, c *setup, step int, _ func()) { c.MaxSteps = step },
+		"OnStep": func(_ *train.Problem, c *setup, step int, _ func()) {
 			c.OnStep = func(epoch, i int, _ float64) bool { return epoch*20+i+1 == step }
 		},
-		"a crash": func(p *train.Problem, _ *setup, step int) { // loses the steps since the last checkpoint
+		"ctx": func(_ *train.Problem, c *setup, step int, cancel func()) {
+			c.OnStep = func(epoch, i int, _ float64) bool {
+				if epoch*20+i+1 == step {
+					cancel()
+				}
+				return false
+			}
+		},
+		"a crash": func(p *train.Problem, _ *setup, step int, _ func()) { // loses the steps since the last checkpoint
 			batch := p.Train.Batch
 			p.Train.Batch = func(examples []int) ([]*tensor.Dense, error) {
 				if examples[0] == step*16 {
@@ -243,15 +219,16 @@ func TestResumeAnywhere(t *testing.T) {
 				return batch(examples)
 			}
 		},
-		"fewer epochs": func(_ *train.Problem, c *setup, step int) { c.MaxEpochs = (step + 19) / 20 },
+		"fewer epochs": func(_ *train.Problem, c *setup, step int, _ func()) { c.MaxEpochs = (step + 19) / 20 },
 	} {
 		for _, step := range []int{1, 3, 15, 16, 30, 59, 60, 62, 79} {
 			t.Run(fmt.Sprintf("%s at step %d", ending, step), func(t *testing.T) {
 				checkpoint := filepath.Join(dir, "c")
 				os.Remove(checkpoint)
 				first, c := digits(t, 4), everything(checkpoint)
-				end(&first, &c, step)
-				if r, err := train.Fit(t.Context(), first, c.Config, c.RunOptions); err != nil && !errors.Is(err, crash) || ending != "fewer epochs" && r != nil && err == nil && !r.Unfinished {
+				ctx, cancel := context.WithCancel(t.Context())
+				end(&first, &c, step, cancel)
+				if r, err := train.Fit(ctx, first, c.Config, c.RunOptions); err != nil && !errors.Is(err, crash) && (ending != "ctx" || !errors.Is(err, context.Canceled)) || ending != "fewer epochs" && r != nil && err == nil && !r.Unfinished {
 					t.Fatalf("the first part ended with %v, %+v, want a crash or an unfinished result", err, r)
 				}
 				second, c := digits(t, 4), everything(checkpoint)
@@ -339,30 +316,21 @@ func TestCheckpointContradictions(t *testing.T) {
 		{"moments", "", "", "isn't finite at element 3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			tensors, metadata, err := safetensors.ReadFile(checkpoint)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range tensors {
-				if test.name == "moments" && strings.HasPrefix(m.Name, "adamw.second.") {
-					m.Data.([]float32)[3] = float32(math.NaN())
-				}
-			}
-			if !strings.Contains(metadata["heed.state"], test.old) {
-				t.Fatalf("the state has no %s: %s", test.old, metadata["heed.state"])
-			}
-			metadata["heed.state"] = strings.Replace(metadata["heed.state"], test.old, test.changed, 1)
 			changed := filepath.Join(dir, test.name)
-			err = atomicfile.WriteFile(changed, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) })
-			if err != nil {
-				t.Fatal(err)
-			}
+			rewrite(t, checkpoint, changed, func(state string, tensors []safetensors.Tensor) string {
+				for _, m := range tensors {
+					if test.name == "moments" && strings.HasPrefix(m.Name, "adamw.second.") {
+						m.Data.([]float32)[3] = float32(math.NaN())
+					}
+				}
+				return replaced(t, test.old, test.changed)(state, nil)
+			})
 			p, c := problem(), everything(changed)
 			before := values(p.Params)
 			c.Resume = true
-			if _, err = train.Fit(t.Context(), p, c.Config, c.RunOptions); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), changed) {
-				t.Errorf("got  %v\nwant an error that contains %s", err, test.want)
-			}
+			_, err := train.Fit(t.Context(), p, c.Config, c.RunOptions)
+			wantError(t, "Fit", err, test.want)
+			wantError(t, "Fit", err, changed)
 			if !same(before, values(p.Params)) {
 				t.Error("a failed resume changed the parameters")
 			}
@@ -370,19 +338,14 @@ func TestCheckpointContradictions(t *testing.T) {
 	}
 	c = everything(checkpoint)
 	c.Resume, c.Optimizer.Plateau = true, optim.PlateauConfig{}
-	if _, err := train.Fit(t.Context(), problem(), c.Config, c.RunOptions); err == nil || !strings.Contains(err.Error(), "Plateau") {
-		t.Errorf("resuming without the plateau: got %v, want an error about the Plateau", err)
-	}
+	wantError(t, "resuming without the plateau", failure(train.Fit(t.Context(), problem(), c.Config, c.RunOptions)), "Plateau")
 }
 
 func TestFitDamagedCheckpoint(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	c := setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{Checkpoint: checkpoint}}
 	fitted(t, digits(t, 4), c.Config, c.RunOptions)
-	whole, err := os.ReadFile(checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(checkpoint))(t)
 	c.Resume = true
 	for name, content := range map[string][]byte{
 		"empty":     nil,
@@ -392,15 +355,10 @@ func TestFitDamagedCheckpoint(t *testing.T) {
 		"garbage":   bytes.Repeat([]byte{0xff}, 100),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(checkpoint, content, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(checkpoint, content, 0o644))
 			p := digits(t, 4)
 			before := values(p.Params)
-			_, err := train.Fit(context.Background(), p, c.Config, c.RunOptions)
-			if err == nil || !strings.Contains(err.Error(), checkpoint) {
-				t.Errorf("got the error %v, want one that names the file", err)
-			}
+			wantError(t, "Fit", failure(train.Fit(context.Background(), p, c.Config, c.RunOptions)), checkpoint)
 			if !same(before, values(p.Params)) {
 				t.Error("a damaged checkpoint changed the parameters")
 			}
@@ -417,9 +375,7 @@ func TestResumeFreezes(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	fit := func(steps int, keepLast bool, freeze ...string) (*train.Result, map[string][]float32) {
 		p := digits(t, 1)
-		if err := p.Params.Freeze(freeze...); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Params.Freeze(freeze...))
 		c := train.Config{BatchSize: 16, MaxEpochs: 4, Optimizer: optim.Config{LearningRate: 0.01}, Stopping: train.StoppingConfig{KeepLast: keepLast}}
 		if !keepLast { // the first check stays the best
 			c.Stopping.Monitor, c.Stopping.Mode = "val_loss", "max"
@@ -452,18 +408,13 @@ func TestResumeComparesFrozen(t *testing.T) {
 	fit := func(steps int, change func(p *layers.Params)) error {
 		p := digits(t, 1)
 		change(p.Params)
-		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16}, train.RunOptions{Checkpoint: checkpoint, Resume: true, MaxSteps: steps})
-		return err
+		return failure(train.Fit(t.Context(), p, train.Config{BatchSize: 16}, train.RunOptions{Checkpoint: checkpoint, Resume: true, MaxSteps: steps}))
 	}
 	freeze := func(p *layers.Params) {
-		if err := p.Freeze("up"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Freeze("up"))
 		p.Get("up.bias").Value.Memset(float32(0.5)) // as if it were loaded
 	}
-	if err := fit(5, freeze); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fit(5, freeze))
 	wantError(t, "other values", fit(9, func(p *layers.Params) {
 		freeze(p)
 		p.Get("up.bias").Value.Memset(float32(0))
@@ -472,7 +423,5 @@ func TestResumeComparesFrozen(t *testing.T) {
 		freeze(p)
 		p.Get("up.weight").Frozen = false
 	}), `was made while these parameters were frozen: "up.weight": freeze them`)
-	if err := fit(9, freeze); err != nil {
-		t.Errorf("with the same parameters frozen: %v", err)
-	}
+	wantError(t, "with the same parameters frozen", fit(9, freeze), "")
 }

@@ -131,11 +131,6 @@ type RunOptions struct {
 	OnCheck func(history []Check, best bool) (stop bool, err error)
 }
 
-const (
-	mostMicroBatches = 1 << 20 // limit for micro-batches per step, and for processes in a Group
-	mostCount        = 1 << 30 // limit for the other counts in a Config
-)
-
 // Check returns an error if a setting is invalid. The error names the setting by its path in JSON, such as
 // stopping.patience.
 func (c Config) Check() error {

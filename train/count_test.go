@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
@@ -30,11 +31,8 @@ func unequal(t *testing.T) map[string]train.Problem {
 			targets[i] = 3
 		}
 	}
-	data, err := train.Tensors(tensor.New(tensor.WithShape(n, 4), tensor.WithBacking(x)), tensor.New(tensor.WithShape(n), tensor.WithBacking(targets)),
-		tensor.New(tensor.WithShape(n), tensor.WithBacking(weights)), tensor.New(tensor.WithShape(n, 4), tensor.WithBacking(x[:n*4])))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(train.Tensors(tensor.New(tensor.WithShape(n, 4), tensor.WithBacking(x)), tensor.New(tensor.WithShape(n), tensor.WithBacking(targets)),
+		tensor.New(tensor.WithShape(n), tensor.WithBacking(weights)), tensor.New(tensor.WithShape(n, 4), tensor.WithBacking(x[:n*4]))))(t)
 	problems := map[string]train.Problem{}
 	for name, loss := range map[string]func(b *layers.Build, y *G.Node, in G.Nodes) (layers.Loss, error){
 		"targets that are ignored": func(b *layers.Build, y *G.Node, in G.Nodes) (layers.Loss, error) {
@@ -64,14 +62,8 @@ func unequal(t *testing.T) map[string]train.Problem {
 			return loss, err
 		},
 	} {
-		params, err := layers.NewParams(tensor.Float32, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		linear, err := layers.NewLinear(params, 4, 4, layers.LinearConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		params := must.Get(layers.NewParams(tensor.Float32, 1))(t)
+		linear := must.Get(layers.NewLinear(params, 4, 4, layers.LinearConfig{}))(t)
 		problems[name] = train.Problem{Params: params, Train: data, Validation: data, Loss: func(b *layers.Build, in G.Nodes) (layers.Loss, []train.Metric, error) {
 			y, err := linear.Forward(b, in[0])
 			if err != nil {
@@ -111,10 +103,7 @@ func TestValidationIsTheMeanOfItsTargets(t *testing.T) {
 	for name, p := range unequal(t) {
 		losses := map[int]float64{}
 		for _, p.ValidationSize = range []int{16, 5, 1} {
-			got, err := train.Evaluate(t.Context(), p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(train.Evaluate(t.Context(), p))(t)
 			losses[p.ValidationSize] = got["val_loss"]
 			if want := losses[16]; math.Abs(got["val_loss"]-want) > 1e-6 || math.Abs(got["val_same"]-want) > 1e-6 {
 				t.Errorf("%s: with batches of %d, the loss is %v and its metric %v, want %v", name, p.ValidationSize, got["val_loss"], got["val_same"], want)
@@ -138,26 +127,16 @@ func distance(a, b [][]float32) (d float64) {
 func TestCountWithBuffers(t *testing.T) {
 	fit := func(computed bool) [][]float32 {
 		p := unevenDigits(t, 0.1)
-		plain := p.Loss
-		p.Loss = func(b *layers.Build, in G.Nodes) (layers.Loss, []train.Metric, error) {
-			loss, metrics, err := plain(b, in)
-			if err != nil || !computed {
-				return loss, metrics, err
-			}
-			ones, err := layers.GELU.Forward(b, in[0])
-			if err != nil {
-				return loss, nil, err
-			}
-			if ones, err = layers.ReLU.Forward(b, ones); err != nil {
-				return loss, nil, err
-			}
-			zero := G.Must(G.HadamardProd(G.Must(G.Sum(ones)), G.NewConstant(float32(0))))
-			count, err := layers.MeanSquaredError(b, G.Must(G.Reshape(zero, tensor.Shape{1})), G.Must(G.Reshape(zero, tensor.Shape{1})), nil)
-			if err != nil {
-				return loss, nil, err
-			}
-			loss.Count = G.Must(G.Mul(loss.Count, count.Count)) // times 1
-			return loss, nil, nil
+		if computed {
+			afterLoss(&p, func(b *layers.Build, in G.Nodes, loss *layers.Loss) {
+				ones := G.Must(layers.ReLU.Forward(b, G.Must(layers.GELU.Forward(b, in[0]))))
+				zero := G.Must(G.Reshape(G.Must(G.HadamardProd(G.Must(G.Sum(ones)), G.NewConstant(float32(0)))), tensor.Shape{1}))
+				count, err := layers.MeanSquaredError(b, zero, zero, nil)
+				if err != nil {
+					panic(err) // t.Fatal is only for the goroutine of the test
+				}
+				loss.Count = G.Must(G.Mul(loss.Count, count.Count)) // times 1
+			})
 		}
 		fitted(t, p, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.RunOptions{Workers: 2})
 		return values(p.Params)

@@ -15,6 +15,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -104,6 +105,16 @@ func TestBuckets(t *testing.T) {
 	fitted(t, p, train.Config{BatchSize: 8, MicroBatches: 2, MaxEpochs: 1}, train.RunOptions{})
 	once(t, trained[1:], 0, 50)
 	once(t, validated[1:], 0, 20)
+	for _, set := range []struct {
+		batches [][]int
+		bucket  func(int) int
+	}{{trained, p.Train.Bucket}, {validated, p.Validation.Bucket}} {
+		for _, b := range set.batches {
+			if slices.ContainsFunc(b, func(e int) bool { return set.bucket(e) != set.bucket(b[0]) }) {
+				t.Errorf("a batch has examples of two buckets: %v", b)
+			}
+		}
+	}
 	for _, b := range validated {
 		if !slices.IsSorted(b) {
 			t.Errorf("validation batch has examples %v, want them in increasing order", b)
@@ -112,11 +123,6 @@ func TestBuckets(t *testing.T) {
 	var order []int
 	for _, b := range trained[1:] {
 		order = append(order, b[0]%3)
-		for _, e := range b {
-			if e%3 != b[0]%3 {
-				t.Errorf("a batch has examples of two buckets: %v", b)
-			}
-		}
 	}
 	if slices.IsSorted(order) {
 		t.Errorf("the buckets of the steps are %v, want them shuffled", order)
@@ -126,13 +132,6 @@ func TestBuckets(t *testing.T) {
 	fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})
 	if examples := slices.Concat(trained[1:]...); !slices.IsSortedFunc(examples, func(a, b int) int { return cmp.Or(a%3-b%3, a-b) }) {
 		t.Errorf("with the order InOrder, the examples are %v, want bucket after bucket", examples)
-	}
-	for _, b := range validated {
-		for _, e := range b {
-			if e*e%5 != b[0]*b[0]%5 {
-				t.Errorf("a validation batch has examples of two buckets: %v", b)
-			}
-		}
 	}
 }
 
@@ -177,18 +176,10 @@ func TestBatchFails(t *testing.T) {
 // The elements of a value must be stored as its shape says, because ops read them directly.
 func TestBatchValues(t *testing.T) {
 	x := tensor.New(tensor.WithShape(16, 8), tensor.Of(tensor.Float32))
-	view, err := x.Slice(nil, tensor.S(2, 6))
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := must.Get(x.Slice(nil, tensor.S(2, 6)))(t)
 	turned := tensor.New(tensor.WithShape(4, 16), tensor.Of(tensor.Float32))
-	if err := turned.T(); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := tensor.New(tensor.WithShape(20, 4), tensor.Of(tensor.Float32)).Slice(tensor.S(2, 18))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, turned.T())
+	rows := must.Get(tensor.New(tensor.WithShape(20, 4), tensor.Of(tensor.Float32)).Slice(tensor.S(2, 18)))(t)
 	for name, c := range map[string]struct {
 		value *tensor.Dense
 		want  string
@@ -203,10 +194,7 @@ func TestBatchValues(t *testing.T) {
 		p := digits(t, 1)
 		p.Train.Len, p.Validation.Len = 16, 0
 		p.Train = changed(p.Train, func(_ []int, values []*tensor.Dense) { values[0] = c.value })
-		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})
-		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want an error that contains %q (none if empty)", name, err, c.want)
-		}
+		wantError(t, name, failure(train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})), c.want)
 	}
 }
 
@@ -214,11 +202,7 @@ func TestBatchValues(t *testing.T) {
 func TestLossMaySetTheMode(t *testing.T) {
 	fit := func(dropout float64, mode layers.Mode) [][]float32 {
 		p := digitsWith(t, 1, dropout)
-		loss := p.Loss
-		p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-			b.Mode = mode
-			return loss(b, inputs)
-		}
+		beforeLoss(&p, func(b *layers.Build, _ G.Nodes) { b.Mode = mode })
 		fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})
 		return values(p.Params)
 	}
@@ -230,14 +214,8 @@ func TestLossMaySetTheMode(t *testing.T) {
 // Loss may change its list of inputs.
 func TestLossMayReplaceInputs(t *testing.T) {
 	p := digits(t, 1)
-	loss := p.Loss
-	p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-		inputs[0] = G.Must(G.Neg(inputs[0]))
-		return loss(b, inputs)
-	}
-	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16}, train.RunOptions{MaxSteps: 1}); err != nil {
-		t.Error(err)
-	}
+	beforeLoss(&p, func(_ *layers.Build, inputs G.Nodes) { inputs[0] = G.Must(G.Neg(inputs[0])) })
+	fitted(t, p, train.Config{BatchSize: 16}, train.RunOptions{MaxSteps: 1})
 }
 
 // No two calls of Batch overlap, and none is running when Fit has returned.
@@ -312,11 +290,8 @@ func TestSteps(t *testing.T) {
 
 func TestTensors(t *testing.T) {
 	x := tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{1, 2, 3, 4, 5, 6}))
-	d, err := train.Tensors(x, tensor.New(tensor.WithShape(3), tensor.WithBacking([]bool{true, false, true})), tensor.New(tensor.WithShape(3, 1), tensor.WithBacking([]int{7, 8, 9})),
-		tensor.New(tensor.WithShape(3), tensor.WithBacking([]float32{7, 8, 9})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(train.Tensors(x, tensor.New(tensor.WithShape(3), tensor.WithBacking([]bool{true, false, true})), tensor.New(tensor.WithShape(3, 1), tensor.WithBacking([]int{7, 8, 9})),
+		tensor.New(tensor.WithShape(3), tensor.WithBacking([]float32{7, 8, 9}))))(t)
 	b, err := d.Batch([]int{2, 0})
 	if err != nil || d.Len != 3 {
 		t.Fatalf("got %+v, %v and a Len of %d, want a Len of 3", b, err, d.Len)
@@ -329,10 +304,7 @@ func TestTensors(t *testing.T) {
 			t.Errorf("value %d is %v of shape %v, want %+v", i, v, v.Shape(), want)
 		}
 	}
-	view, err := x.Slice(nil, tensor.S(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := must.Get(x.Slice(nil, tensor.S(0)))(t)
 	for name, values := range map[string][]*tensor.Dense{
 		"nil":        {x, nil},
 		"a scalar":   {tensor.New(tensor.FromScalar(1.0))},
@@ -341,9 +313,7 @@ func TestTensors(t *testing.T) {
 		"a view":     {view.(*tensor.Dense)},
 		"by columns": {tensor.New(tensor.WithShape(2, 2), tensor.Of(tensor.Float64), tensor.AsFortran([]float64{1, 2, 3, 4}))},
 	} {
-		if _, err := train.Tensors(values...); err == nil {
-			t.Errorf("%s: got no error, want one", name)
-		}
+		wantError(t, name, failure(train.Tensors(values...)), "train: ")
 	}
 }
 
@@ -366,9 +336,7 @@ func TestLenIsCheckedBeforeMemory(t *testing.T) {
 			if what == "Train" {
 				continue
 			}
-			if _, err = train.Evaluate(t.Context(), p); err == nil || !strings.Contains(err.Error(), "of memory, but there is only") {
-				t.Errorf("Evaluate, %s with a Len of %d: got %v, want an error about memory", what, n, err)
-			}
+			wantError(t, what, failure(train.Evaluate(t.Context(), p)), "of memory, but there is only")
 		}
 	}
 	if _, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 1 << 30, MaxEpochs: 1}, train.RunOptions{}); err != nil { // one step with all examples
@@ -378,23 +346,14 @@ func TestLenIsCheckedBeforeMemory(t *testing.T) {
 
 // Batch returns an error for an example without a row, even if Len was raised.
 func TestTensorsOfNoRow(t *testing.T) {
-	d, err := train.Tensors(tensor.New(tensor.WithShape(3, 4), tensor.Of(tensor.Float32)), tensor.New(tensor.WithShape(3), tensor.Of(tensor.Int)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(train.Tensors(tensor.New(tensor.WithShape(3, 4), tensor.Of(tensor.Float32)), tensor.New(tensor.WithShape(3), tensor.Of(tensor.Int))))(t)
 	for _, examples := range [][]int{{99}, {3}, {-1}, {0, math.MaxInt}, {math.MinInt}} {
-		if b, err := d.Batch(examples); err == nil || !strings.Contains(err.Error(), "3 rows") {
-			t.Errorf("examples %v: got %v, %v, want an error about 3 rows", examples, b, err)
-		}
+		wantError(t, examples, failure(d.Batch(examples)), "3 rows")
 	}
 	p := digits(t, 1)
 	p.Train = d
 	p.Train.Len = 100
-	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{}); err == nil || !strings.Contains(err.Error(), "3 rows") {
-		t.Errorf("with a raised Len: got %v, want an error about 3 rows", err)
-	}
+	wantError(t, "with a raised Len", failure(train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})), "3 rows")
 	p.Train.Len, p.Train.Order = 3, train.Fresh
-	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{}); err == nil || !strings.Contains(err.Error(), "3 rows") {
-		t.Errorf("with fresh examples in the second epoch: got %v, want an error about 3 rows", err)
-	}
+	wantError(t, "with fresh examples in the second epoch", failure(train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{})), "3 rows")
 }

@@ -2,11 +2,14 @@ package train
 
 import (
 	"cmp"
-	"errors"
+	"encoding/json"
 	"fmt"
+	"io"
 	"math"
+	"reflect"
 	"strings"
 
+	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 )
@@ -79,8 +82,10 @@ func (s StoppingConfig) check() error {
 	return nil
 }
 
-// largest limits the size of numbers in a StoppingConfig.
-const largest = 1e30
+const (
+	largest   = 1e30    // limit for the size of numbers in a StoppingConfig
+	mostCount = 1 << 30 // limit for the counts in a Config, except MicroBatches
+)
 
 // monitor returns the name of the monitored value.
 func (s StoppingConfig) monitor() string {
@@ -221,28 +226,6 @@ func (e *EarlyStopping) kept() int {
 	return e.BestCheck
 }
 
-// result returns the Result of training that ended with err. The history may be empty only if err isn't nil.
-func (e *EarlyStopping) result(history []Check, err error) *Result {
-	r := &Result{History: history, Unfinished: errors.Is(err, errLimit)}
-	if len(history) > 0 {
-		r.Best = history[e.kept()]
-	}
-	if !r.Unfinished { // only a check that is due stops training early
-		r.StoppedBecause = e.Because()
-	}
-	r.StoppedEarly = r.StoppedBecause != ""
-	switch {
-	case r.StoppedEarly:
-	case err != nil:
-		r.StoppedBecause = err.Error()
-	case e.steps:
-		r.StoppedBecause = fmt.Sprintf("the last epoch is done, after %s", text.Count(history[len(history)-1].Step, "step"))
-	default:
-		r.StoppedBecause = fmt.Sprintf("the limit of %s is reached", e.checks(len(history)))
-	}
-	return r
-}
-
 // unit returns the word for a check in messages.
 func (e *EarlyStopping) unit() string {
 	if e.steps {
@@ -253,3 +236,66 @@ func (e *EarlyStopping) unit() string {
 
 // checks returns n checks in words.
 func (e *EarlyStopping) checks(n int) string { return text.Count(n, e.unit()) }
+
+// logCheck writes the line of a check that s has observed.
+func logCheck(w io.Writer, c Check, s *EarlyStopping) {
+	unit, n := s.place(c)
+	fmt.Fprintf(w, "%s %d: %s\n", unit, n, c.values())
+}
+
+// logStop writes a line if s says to stop at check c.
+func logStop(w io.Writer, c Check, s *EarlyStopping) {
+	if s.stopped() {
+		unit, n := s.place(c)
+		fmt.Fprintf(w, "Early stopping at %s %d\n", strings.ToLower(unit), n)
+	}
+}
+
+// place returns a check's epoch, or its step if Fit checks after CheckEvery steps.
+func (e *EarlyStopping) place(c Check) (unit string, n int) {
+	if e.steps {
+		return "Step", c.Step
+	}
+	return "Epoch", c.Epoch
+}
+
+// plainState is an EarlyStopping without methods. In numericState, Best and Last replace the fields of the same names.
+type (
+	plainState   EarlyStopping
+	numericState struct {
+		plainState
+		Best, Last number
+	}
+)
+
+// MarshalJSON encodes a value that isn't finite as a string: "NaN", "+Inf" or "-Inf".
+func (e EarlyStopping) MarshalJSON() ([]byte, error) {
+	return json.Marshal(numericState{plainState(e), number(e.Best), number(e.Last)})
+}
+
+// stateKeys are the keys of an EarlyStopping in JSON.
+var stateKeys = func() map[string]bool {
+	keys := map[string]bool{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[EarlyStopping]()) {
+		if f.IsExported() && !f.Anonymous {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			keys[cmp.Or(name, f.Name)] = true
+		}
+	}
+	return keys
+}()
+
+// UnmarshalJSON decodes the output of MarshalJSON. It returns an error if a key is unknown, repeated or in the wrong
+// case.
+func (e *EarlyStopping) UnmarshalJSON(b []byte) error {
+	if err := jsonkeys.Check(b, func(key string) bool { return stateKeys[key] }); err != nil {
+		return err
+	}
+	var n numericState
+	if err := json.Unmarshal(b, &n); err != nil {
+		return err
+	}
+	*e = EarlyStopping(n.plainState)
+	e.Best, e.Last = float64(n.Best), float64(n.Last)
+	return nil
+}

@@ -47,9 +47,7 @@ func TestEarlyStoppingJSON(t *testing.T) {
 			t.Errorf("%s is decoded as %q and encoded as %s, %v, want %q and no change", text, e, again, err, want)
 		}
 	}
-	if err := json.Unmarshal([]byte(`{"val_loss": "much"}`), new(train.Check)); err == nil {
-		t.Error(`decoding the loss "much": got no error`)
-	}
+	wantError(t, "a word as a loss", json.Unmarshal([]byte(`{"val_loss": "much"}`), new(train.Check)), "much")
 }
 
 // A repeated or unknown key, or one in another case, is an error. Otherwise its last value would silently win.
@@ -96,8 +94,7 @@ func TestEarlyStoppingWrongOptions(t *testing.T) {
 				t.Errorf("Observe returns improved %t and stop %t, because %q, want false and true, because %q", improved, stop, e.Because(), c.want)
 			}
 			config := train.Config{BatchSize: 16, MaxEpochs: 1, Stopping: c.s}
-			_, err := train.Fit(t.Context(), digits(t, 1), config, train.RunOptions{})
-			wantError(t, "Fit", err, "train: stopping."+c.want)
+			wantError(t, "Fit", failure(train.Fit(t.Context(), digits(t, 1), config, train.RunOptions{})), "train: stopping."+c.want)
 		})
 	}
 }
@@ -135,24 +132,25 @@ func TestBestOf(t *testing.T) {
 }
 
 // literal is the notebook's early_stopping, line by line, on given losses. There is one difference: −Inf is no
-// improvement. literal returns the number of epochs, and whether the loop stopped early.
-func literal(losses []float64, patience, maxEpochs int) (epochs int, stopped bool) {
-	best := math.Inf(1)
+// improvement. literal returns the number of epochs, the epoch of the best loss or -1, and whether the loop stopped
+// early.
+func literal(losses []float64, patience, maxEpochs int) (epochs, kept int, stopped bool) {
+	best, kept := math.Inf(1), -1
 	counter := 0
 	for epoch := range maxEpochs {
 		loss := losses[epoch]
 		epochs++
 		if loss < best && !math.IsInf(loss, -1) {
-			best = loss
+			best, kept = loss, epoch
 			counter = 0
 		} else {
 			counter++
 			if counter >= patience {
-				return epochs, true
+				return epochs, kept, true
 			}
 		}
 	}
-	return epochs, false
+	return epochs, kept, false
 }
 
 // EarlyStopping stops where the notebook's loop stops, for random losses.
@@ -172,15 +170,7 @@ func TestEarlyStoppingIsTheNotebooks(t *testing.T) {
 				losses[i] = odd[rng.IntN(len(odd))]
 			}
 		}
-		epochs, stopped := literal(losses, patience, maxEpochs)
-		best := -1 // the last epoch whose loss is lower than all before
-		low := math.Inf(1)
-		for i, l := range losses[:epochs] {
-			if l < low && !math.IsInf(l, -1) {
-				low, best = l, i
-			}
-		}
-
+		epochs, best, stopped := literal(losses, patience, maxEpochs)
 		e := train.NewEarlyStopping(patience)
 		for i, l := range losses[:epochs] {
 			saved := *e // continues from the same state

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"strings"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -46,10 +45,6 @@ func TestEvaluate(t *testing.T) {
 		t.Errorf("with a ctx that is cancelled in the first batch: got %v, want context.Canceled", err)
 	}
 	p.Validation = train.Dataset{}
-	if _, err := train.Evaluate(t.Context(), p); err == nil || !strings.Contains(err.Error(), "needs validation data") {
-		t.Errorf("without validation data: got %v, want an error that asks for it", err)
-	}
-	if _, err := train.Evaluate(t.Context(), train.Problem{}); err == nil {
-		t.Error("evaluating the zero Problem: got no error")
-	}
+	wantError(t, "without validation data", failure(train.Evaluate(t.Context(), p)), "needs validation data")
+	wantError(t, "the zero Problem", failure(train.Evaluate(t.Context(), train.Problem{})), "needs validation data")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"math"
 
 	G "gorgonia.org/gorgonia"
@@ -19,20 +18,14 @@ import (
 // trains them and keeps the best.
 func ExampleFit_perceptron() {
 	params, err := layers.NewParams(tensor.Float64, 1)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	hidden, err1 := params.New("hidden", layers.Init{}, 3, 8)
 	out, err2 := params.New("out", layers.Init{}, 8, 1)
-	if err := errors.Join(err1, err2); err != nil {
-		log.Fatal(err)
-	}
+	check(errors.Join(err1, err2))
 	questions := tensor.New(tensor.WithShape(4, 3), tensor.WithBacking([]float64{0, 0, 1, 0, 1, 1, 1, 0, 1, 1, 1, 1})) // the third input is always 1, for a bias
 	answers := tensor.New(tensor.WithShape(4, 1), tensor.WithBacking([]float64{0, 1, 1, 0}))
 	known, err := train.Tensors(questions, answers)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	result, err := train.Fit(context.Background(), train.Problem{
 		Params: params, Train: known,
 		Loss: func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
@@ -54,9 +47,7 @@ func ExampleFit_perceptron() {
 		Optimizer: optim.Config{LearningRate: 0.02, WeightDecay: 0.01},
 		Stopping:  train.StoppingConfig{StoppingThreshold: new(0.001)},
 	}, train.RunOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	fmt.Println("stopped early:", result.StoppedEarly)
 	// Output:
 	// stopped early: true
@@ -66,16 +57,12 @@ func ExampleFit_perceptron() {
 // error, and stops when the mean absolute error over later values, which it isn't trained on, no longer falls.
 func ExampleFit_forecaster() {
 	params, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	embed, err1 := layers.NewLinear(params.Scope("embed"), 1, 16, layers.LinearConfig{})
 	model, err2 := layers.NewSequenceClassifier(params, layers.SequenceClassifierConfig{
 		Model: layers.ModelConfig{Dim: 16, Layers: 1, Outputs: 1, Positions: layers.Learned{MaxLen: 16}},
 	})
-	if err := errors.Join(err1, err2); err != nil {
-		log.Fatal(err)
-	}
+	check(errors.Join(err1, err2))
 	series := func(from, n int) train.Dataset { // the sum of two waves
 		x, y := make([]float32, 0, 16*n), make([]float32, n)
 		wave := func(t int) float32 { return float32(math.Sin(0.3*float64(t)) + 0.5*math.Sin(0.71*float64(t))) }
@@ -86,9 +73,7 @@ func ExampleFit_forecaster() {
 			y[i] = wave(from + i + 16)
 		}
 		d, err := train.Tensors(tensor.New(tensor.WithShape(n, 16, 1), tensor.WithBacking(x)), tensor.New(tensor.WithShape(n, 1), tensor.WithBacking(y)))
-		if err != nil {
-			log.Fatal(err)
-		}
+		check(err)
 		return d
 	}
 	result, err := train.Fit(context.Background(), train.Problem{
@@ -114,9 +99,7 @@ func ExampleFit_forecaster() {
 		Optimizer: optim.Config{LearningRate: 0.005, WeightDecay: 0.01},
 		Stopping:  train.StoppingConfig{Monitor: "val_mean_absolute_error", Mode: "min", Patience: 5},
 	}, train.RunOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	off := result.Best.Metrics["val_mean_absolute_error"]
 	fmt.Printf("stopped early: %t; off by less than 0.03: %t\n", result.StoppedEarly, off < 0.03)
 	// Output:

@@ -17,13 +17,9 @@ import (
 // Fit trains anything that builds a loss. Here a linear layer learns which of two numbers is larger.
 func ExampleFit() {
 	params, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	linear, err := layers.NewLinear(params, 2, 2, layers.LinearConfig{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	rng := rand.New(rand.NewPCG(1, 1))
 	pairs := func(n int) train.Dataset {
 		x, y := make([]float32, 2*n), make([]int, n)
@@ -34,9 +30,7 @@ func ExampleFit() {
 			}
 		}
 		d, err := train.Tensors(tensor.New(tensor.WithShape(n, 2), tensor.WithBacking(x)), tensor.New(tensor.WithShape(n), tensor.WithBacking(y)))
-		if err != nil {
-			log.Fatal(err)
-		}
+		check(err)
 		return d
 	}
 	result, err := train.Fit(context.Background(), train.Problem{
@@ -55,10 +49,15 @@ func ExampleFit() {
 		Optimizer: optim.Config{LearningRate: 0.1, WeightDecay: 0.01},
 		Stopping:  train.StoppingConfig{Patience: 2},
 	}, train.RunOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	fmt.Println("learned:", result.Best.ValLoss < result.History[0].ValLoss/2)
 	// Output:
 	// learned: true
+}
+
+// check ends an example if there is an error.
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

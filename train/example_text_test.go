@@ -34,9 +34,7 @@ var (
 // length needs its own graph.
 func ExampleFit_text() {
 	vocab, err := tokenizer.New(tokenizer.Tokens, slices.Values(messages), 30) // at most 30 ids, for the most frequent words
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	dataset := func(texts []string, classes []int) train.Dataset {
 		rows := make([][]int, len(texts))
 		for i, text := range texts {
@@ -60,15 +58,11 @@ func ExampleFit_text() {
 		}}
 	}
 	params, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	model, err := layers.NewSequenceClassifier(params, layers.SequenceClassifierConfig{
 		Model: layers.ModelConfig{Vocab: vocab.Len(), Dim: 16, Layers: 1, Outputs: 2, Positions: layers.Sinusoidal{}},
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	loss := func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 		logits, err := model.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, T) -> (B, 2)
 		if err != nil {
@@ -88,9 +82,7 @@ func ExampleFit_text() {
 		Optimizer: optim.Config{LearningRate: 0.01, WeightDecay: 0.01},
 		Stopping:  train.StoppingConfig{Patience: 5},
 	}, train.RunOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	fmt.Println("accuracy on new messages:", result.Best.Metrics["val_accuracy"])
 	// Output:
 	// accuracy on new messages: 1

@@ -10,6 +10,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
@@ -28,9 +29,7 @@ func TestFindRate(t *testing.T) {
 			return false
 		}}
 		curve, rate, err := train.FindRate(t.Context(), p, train.Config{BatchSize: 16}, options, 1e-5, 10, 40)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return curve, rate
 	}
 	curve, rate := find()

@@ -7,7 +7,6 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
-	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -20,11 +19,7 @@ func (f *fit) checkFinite() error {
 	if f.sound == f.step {
 		return nil
 	}
-	memories := make([][]optim.Memory, len(f.train.model))
-	var err error
-	if f.solver != nil {
-		err = states(f.solver, f.train.model, f.train.part(), memories)
-	}
+	memories, err := f.train.states(f.solver, f.train.part())
 	found, err := f.team.agree([]float64{float64(f.firstNotFinite(memories))}, err)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -70,5 +65,16 @@ func allFinite(t *tensor.Dense) bool {
 	} else {
 		sum = kernel.SumSquares(t.Float64s())
 	}
-	return finite(sum) || notFinite(safetensors.Tensor{Data: t.Data()}) < 0
+	return finite(sum) || notFinite(t.Data()) < 0
+}
+
+// notFinite returns the index of the first number that is NaN or infinite, or -1.
+func notFinite(data any) int {
+	switch values := data.(type) {
+	case []float32:
+		return slices.IndexFunc(values, func(x float32) bool { return x-x != 0 })
+	case []float64:
+		return slices.IndexFunc(values, func(x float64) bool { return x-x != 0 })
+	}
+	return -1
 }

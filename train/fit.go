@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -12,12 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"gorgonia.org/tensor"
-
 	"github.com/heed-go/heed/internal/apart"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -69,12 +67,29 @@ func Fit(ctx context.Context, p Problem, c Config, options RunOptions) (*Result,
 		err = cmp.Or(f.check(ctx), err)
 	}
 	err = cmp.Or(f.restoreBest(), err)
-	r := f.stopping.result(f.history, err)
-	if r.Unfinished {
-		return r, nil
+	return f.result(err)
+}
+
+// result returns the Result and the error of a call of Fit, whose training ended with err.
+func (f *fit) result(err error) (*Result, error) {
+	r := &Result{History: f.history, Unfinished: errors.Is(err, errLimit)}
+	if len(f.history) > 0 {
+		r.Best = f.history[f.stopping.kept()]
 	}
-	if len(f.history) == 0 {
+	switch early := f.stopping.Because(); {
+	case r.Unfinished: // only a check that is due stops training early
+		r.StoppedBecause = err.Error()
+		return r, nil
+	case len(f.history) == 0:
 		return nil, err
+	case early != "":
+		r.StoppedEarly, r.StoppedBecause = true, early
+	case err != nil:
+		r.StoppedBecause = err.Error()
+	case f.CheckEvery > 0:
+		r.StoppedBecause = fmt.Sprintf("the last epoch is done, after %s", text.Count(f.step, "step"))
+	default:
+		r.StoppedBecause = fmt.Sprintf("the limit of %s is reached", text.Count(len(f.history), "epoch"))
 	}
 	if err == nil && r.Best.Validated && !finite(r.Best.ValLoss) {
 		err = &NonFiniteError{Epoch: r.Best.Epoch, Step: f.validation.plan.steps - 1, Validation: true, Loss: r.Best.ValLoss}
@@ -82,49 +97,8 @@ func Fit(ctx context.Context, p Problem, c Config, options RunOptions) (*Result,
 	return r, err
 }
 
-// errLimit is the error that every pause matches in errors.Is.
-var errLimit = errors.New("a limit")
-
-// A pause is an error that ends training so that it can be resumed. Its text is the reason.
-type pause string
-
-func (p pause) Error() string        { return string(p) }
-func (p pause) Is(target error) bool { return target == errLimit }
-
-// fit is the state of one call of Fit.
-type fit struct {
-	Problem
-	Config
-	RunOptions
-	solver  *optim.Solver  // RunOptions.Solver, or nil if its state can't be saved
-	plateau *optim.Plateau // nil if there is none
-	average *optim.Average // nil if there is none
-
-	team       *team
-	plan       *plan
-	train      *trainer
-	validation *validation // nil if there is none
-
-	step     int    // number of steps taken
-	sound    int    // value of step when checkFinite last returned no error
-	since    window // steps since the last check
-	stopping EarlyStopping
-	history  []Check
-
-	kept   []*layers.Param   // parameters whose values change, or that a resumed run has frozen since they changed
-	best   []*tensor.Dense   // values of kept that Fit leaves
-	frozen map[string]string // checksums of the other parameters' values, by name, if there is a Checkpoint
-
-	asked   error     // a pause, if a callback of this process asked to stop
-	unsaved bool      // the checkpoint is out of date
-	savedAt time.Time // time of the last checkpoint, or of the start
-}
-
 func newFit(p Problem, c Config, options RunOptions, team *team) (*fit, error) {
-	if err := p.check(); err != nil {
-		return nil, err
-	}
-	if err := p.Train.check("Train"); err != nil {
+	if err := cmp.Or(p.check(), p.Train.check("Train")); err != nil {
 		return nil, err
 	}
 	if c.Stopping.Monitor == "" && p.Validation.Len == 0 {
@@ -175,8 +149,8 @@ func newFit(p Problem, c Config, options RunOptions, team *team) (*fit, error) {
 	if team.size > 1 && f.solver == nil {
 		return nil, fmt.Errorf("train: a Group needs an *optim.Solver, because other solvers can't update only a part of the parameters, got a solver of type %T", options.Solver)
 	}
-	if team.rank > 0 {
-		f.Log = nil
+	if f.Log == nil || team.rank > 0 {
+		f.Log = io.Discard
 	}
 	if err := f.build(making); err != nil {
 		return nil, err
@@ -199,7 +173,7 @@ func (f *fit) build(making *sync.Mutex) error {
 	if err != nil {
 		return fmt.Errorf("train: batch of epoch 0, step %d: %w", step, err)
 	}
-	if f.train, err = newTrainer(f, batches[0]); err != nil {
+	if f.train, err = newTrainer(f.Problem, f.Config, f.RunOptions, f.team, batches[0]); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	if f.Validation.Len > 0 {
@@ -207,9 +181,6 @@ func (f *fit) build(making *sync.Mutex) error {
 	}
 	return err
 }
-
-// microSize returns the number of examples in a micro-batch.
-func (f *fit) microSize() int { return f.BatchSize / max(f.MicroBatches, 1) }
 
 // checkMonitor returns an error if the monitored value doesn't exist.
 func (f *fit) checkMonitor() error {
@@ -365,17 +336,6 @@ func (f *fit) check(ctx context.Context) error {
 	return err
 }
 
-// averaged calls do. If there is an Average, the parameters have its values during the call.
-func (f *fit) averaged(do func() error) error {
-	if f.average == nil {
-		return do()
-	}
-	if err := f.average.Swap(f.train.model); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	return cmp.Or(do(), f.average.Swap(f.train.model))
-}
-
 // judge adds a check of the current parameters to the history. If Fit would keep these parameters, judge copies them to
 // f.best.
 func (f *fit) judge(ctx context.Context) error {
@@ -439,37 +399,3 @@ func (f *fit) tellResumed() error {
 	}
 	return cmp.Or(f.onCheck(true), f.restore(current))
 }
-
-// values returns copies of the values of f.kept, for restore.
-func (f *fit) values() (values []*tensor.Dense) {
-	for _, q := range f.kept {
-		values = append(values, q.Value.Clone().(*tensor.Dense))
-	}
-	return values
-}
-
-// restore sets f.kept to the result of a call of values.
-func (f *fit) restore(values []*tensor.Dense) error {
-	for i, q := range f.kept {
-		if v := values[i]; q.Value.Dtype() != v.Dtype() || !q.Value.Shape().Eq(v.Shape()) {
-			return fmt.Errorf("train: restoring the kept parameters: parameter %q must be %s, got %s: callbacks may change its numbers, but not its tensor", q.Name, describe(v), describe(q.Value))
-		}
-	}
-	for i, q := range f.kept {
-		copy(q.Value.Raw, values[i].Raw)
-	}
-	return nil
-}
-
-// restoreBest restores the values that Fit leaves. Before the first check, these are the averages, if there are any.
-func (f *fit) restoreBest() error {
-	switch {
-	case len(f.history) > 0:
-		return f.restore(f.best)
-	case f.average != nil && f.step > 0:
-		return f.average.Swap(f.train.model)
-	}
-	return nil
-}
-
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"strings"
 
@@ -38,6 +36,9 @@ type Group interface {
 	// length in both processes. Either list may be empty.
 	Swap(peer int, send, receive [][]byte) error
 }
+
+// mostMicroBatches is the limit for micro-batches per step, and for processes in a Group.
+const mostMicroBatches = 1 << 20
 
 // team wraps the Group of a fit. Without a Group, it has this process alone.
 type team struct {
@@ -130,6 +131,15 @@ func (t *team) adopt(rank, severity, length int, text string, own error) error {
 	return e
 }
 
+// errLimit is the error that every pause matches in errors.Is.
+var errLimit = errors.New("a limit")
+
+// A pause is an error that ends training so that it can be resumed. Its text is the reason.
+type pause string
+
+func (p pause) Error() string        { return string(p) }
+func (p pause) Is(target error) bool { return target == errLimit }
+
 // interruptions are the errors that end training so that it can be resumed.
 var interruptions = []error{errLimit, context.DeadlineExceeded, context.Canceled}
 
@@ -185,15 +195,15 @@ func (t *team) gather(mine, gathered []byte) error {
 	return t.broken(err)
 }
 
-// swap exchanges tensors with every other process. send returns the tensors for a peer, and receive returns the tensors
-// to fill with the peer's.
-func (t *team) swap(send, receive func(peer int) []*tensor.Dense) error {
+// swap exchanges tensors with every other process. The argument tensors returns the tensors that one process sends to
+// another: in the process from, the tensors to send, and in the process to, the tensors to fill.
+func (t *team) swap(tensors func(from, to int) []*tensor.Dense) error {
 	for round := range t.size { // in each round, every process has one peer or none
 		peer := (round - t.rank + t.size) % t.size
 		if peer == t.rank || t.failed != nil {
 			continue
 		}
-		out, received := raw(send(peer)), raw(receive(peer))
+		out, received := raw(tensors(t.rank, peer)), raw(tensors(peer, t.rank))
 		if len(out) > 0 || len(received) > 0 {
 			t.broken(t.Swap(peer, out, received))
 		}
@@ -217,57 +227,6 @@ func raw(tensors []*tensor.Dense) [][]byte {
 		slices = append(slices, t.Raw)
 	}
 	return slices
-}
-
-// begin checks that all processes start with the same settings, data and parameters. If err isn't nil, f may be nil.
-func (t *team) begin(f *fit, err error) error {
-	if t.size == 1 {
-		return err
-	}
-	var mine [2]float64
-	if err == nil {
-		mine = f.digests()
-	}
-	gathered, err := t.agree(mine[:], err)
-	if err != nil {
-		return err
-	}
-	for rank := range t.size {
-		for i, what := range []string{"settings or data", "parameters"} {
-			if gathered[2*rank+i] != gathered[i] {
-				return fmt.Errorf("train: process %d of the Group and process 0 have different %s: start the same program with the same arguments in all processes", rank, what)
-			}
-		}
-	}
-	return nil
-}
-
-// digests returns one digest of the settings and the data, and one of the parameters. Both must be the same in all
-// processes.
-func (f *fit) digests() (digests [2]float64) {
-	stopping, _ := json.Marshal(f.Stopping) // plain data, so there is no error
-	s := f.solver
-	var names []string
-	for _, m := range f.train.workers[0].first.metrics {
-		names = append(names, fmt.Sprint(m.Name, m.size()))
-	}
-	text := fmt.Sprintf("%v %d %d %d %v %q %t %t %q %s", f.settings(), f.MaxEpochs, f.MaxSteps, f.CheckpointSteps, f.CheckpointTime, f.Run, f.Checkpoint != "", f.Resume, names, stopping)
-	text += fmt.Sprintf(" %T%+v %v %v %v %v %d %d", s.Rule, s.Rule, s.LearningRate, s.WeightDecay, s.ClipNorm, s.ClipValue, len(s.Groups), s.Steps)
-	if f.validation != nil {
-		text += fmt.Sprintf(" %d %d", f.validation.plan.size, f.validation.plan.steps)
-	}
-	for _, n := range f.train.learnables {
-		text += fmt.Sprintf(" %q %v %v", n.Name(), n.Dtype(), n.Shape())
-	}
-	h := fnv.New64a()
-	h.Write([]byte(text))
-	digests[0] = float64(h.Sum64() >> 11) // 53 bits, which a float64 holds
-	h.Reset()
-	for _, p := range f.Params.All() {
-		fmt.Fprintf(h, "%q %v %v %s ", p.Name, p.Value.Dtype(), p.Value.Shape(), checksum(p))
-	}
-	digests[1] = float64(h.Sum64() >> 11)
-	return digests
 }
 
 // readFile returns the content of a safetensors file in all processes. Only the first process reads the file.
@@ -321,11 +280,5 @@ func (t *team) broadcast(data []byte, err error) ([]byte, error) {
 		data = make([]byte, int(length))
 	}
 	whole := []*tensor.Dense{tensor.New(tensor.WithShape(len(data)), tensor.WithBacking(data))}
-	fromFirst := func(from int) []*tensor.Dense {
-		if from > 0 {
-			return nil
-		}
-		return whole
-	}
-	return data, t.swap(func(int) []*tensor.Dense { return fromFirst(t.rank) }, fromFirst)
+	return data, t.swap(func(from, _ int) []*tensor.Dense { return whole[:max(1-from, 0)] }) // only process 0 sends
 }

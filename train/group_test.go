@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,40 +19,32 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
 )
 
-// local is a train.Group of goroutines. The receiver copies the slices of the sender.
+// local is a train.Group of goroutines.
 type local struct {
-	rank  int
-	pipes [][]chan [][]byte // pipes[s][r] carries the slices that process s sends to process r
-	done  [][]chan [][]byte // in done[r][s], process r confirms to process s that it has copied them
-
-	calls  *atomic.Int64   // number of calls of all processes
-	failAt int64           // number of the call that fails, from 1; 0 if none fails
-	ended  []chan struct{} // by process; closed when the process ends
+	rank   int
+	pipes  [][]chan [][]byte // pipes[s][r] carries copies of the slices that process s sends to process r
+	calls  *atomic.Int64     // number of calls of all processes
+	failAt int64             // number of the call that fails, from 1; 0 if none fails
+	ended  []chan struct{}   // by process; closed when the process ends
 }
 
 var errBroken = errors.New("the line is broken")
 
-func newLocal(size int, failAt int64) []*local {
-	table := func() [][]chan [][]byte {
-		chans := make([][]chan [][]byte, size)
-		for i := range size {
-			for range size {
-				chans[i] = append(chans[i], make(chan [][]byte, 1))
-			}
-		}
-		return chans
-	}
-	first := local{0, table(), table(), new(atomic.Int64), failAt, nil}
-	for range size {
+func newLocal(size int, failAt int64) (group []*local) {
+	first := local{pipes: make([][]chan [][]byte, size), calls: new(atomic.Int64), failAt: failAt}
+	for i := range size {
 		first.ended = append(first.ended, make(chan struct{}))
+		for range size {
+			first.pipes[i] = append(first.pipes[i], make(chan [][]byte, 2)) // a process is at most one call ahead
+		}
 	}
-	var group []*local
 	for rank := range size {
 		l := first
 		l.rank = rank
@@ -67,62 +60,55 @@ func (l *local) Gather(mine, gathered []byte) error {
 	if len(gathered) != len(mine)*l.Size() {
 		return fmt.Errorf("Gather of %d bytes from %d processes into %d bytes", len(mine), l.Size(), len(gathered))
 	}
-	var peers []int
-	var receive [][][]byte
-	for peer := range l.Size() {
-		peers, receive = append(peers, peer), append(receive, [][]byte{gathered[peer*len(mine):][:len(mine)]})
-	}
-	return l.exchange(peers, [][]byte{mine}, receive)
-}
-
-func (l *local) Swap(peer int, send, receive [][]byte) error {
-	return l.exchange([]int{peer}, send, [][][]byte{receive})
-}
-
-func (l *local) exchange(peers []int, send [][]byte, receive [][][]byte) error {
 	if l.calls.Add(1) == l.failAt {
 		return errBroken
 	}
-	for _, peer := range peers {
-		l.pipes[l.rank][peer] <- send // doesn't block, because the peer has copied the last slices
+	for peer := range l.Size() {
+		l.send(peer, [][]byte{mine})
 	}
-	for i, peer := range peers {
-		sent, err := l.wait(peer, l.pipes)
-		if err != nil {
-			return err
-		}
-		if len(sent) != len(receive[i]) {
-			return fmt.Errorf("process %d sends %d slices to process %d, which expects %d", peer, len(sent), l.rank, len(receive[i]))
-		}
-		for k, target := range receive[i] {
-			if copy(target, sent[k]) != len(sent[k]) || len(target) != len(sent[k]) {
-				return fmt.Errorf("process %d sends %d bytes to process %d, which expects %d", peer, len(sent[k]), l.rank, len(target))
-			}
-		}
-		l.done[l.rank][peer] <- nil
-	}
-	for _, peer := range peers {
-		if _, err := l.wait(peer, l.done); err != nil {
+	for peer := range l.Size() {
+		if err := l.receive(peer, [][]byte{gathered[peer*len(mine):][:len(mine)]}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// wait returns the next slices from a peer, or an error if the peer ends first.
-func (l *local) wait(peer int, from [][]chan [][]byte) ([][]byte, error) {
-	c := from[peer][l.rank]
+func (l *local) Swap(peer int, send, receive [][]byte) error {
+	if l.calls.Add(1) == l.failAt {
+		return errBroken
+	}
+	l.send(peer, send)
+	return l.receive(peer, receive)
+}
+
+func (l *local) send(peer int, list [][]byte) {
+	var copies [][]byte
+	for _, b := range list {
+		copies = append(copies, bytes.Clone(b))
+	}
+	l.pipes[l.rank][peer] <- copies
+}
+
+// receive fills the slices of list with the next ones from a peer. It returns an error if the peer ends first.
+func (l *local) receive(peer int, list [][]byte) error {
+	var sent [][]byte
 	select {
-	case sent := <-c:
-		return sent, nil
+	case sent = <-l.pipes[peer][l.rank]:
 	case <-l.ended[peer]:
 		select {
-		case sent := <-c:
-			return sent, nil
+		case sent = <-l.pipes[peer][l.rank]:
 		default:
-			return nil, errBroken
+			return errBroken
 		}
 	}
+	if !slices.EqualFunc(sent, list, func(a, b []byte) bool { return len(a) == len(b) }) {
+		return fmt.Errorf("process %d sends other lengths to process %d than it expects", peer, l.rank)
+	}
+	for k, b := range sent {
+		copy(list[k], b)
+	}
+	return nil
 }
 
 // process holds the arguments of Fit in one process.
@@ -211,10 +197,7 @@ func TestGroupChangesNoBit(t *testing.T) {
 	if want.err != nil || !want.result.StoppedEarly || len(want.result.History) < 4 {
 		t.Fatalf("with one process: got %+v, %v, want an early stop after at least 4 checks", want.result, want.err)
 	}
-	wantFile, err := os.ReadFile(checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	wantFile := must.Get(os.ReadFile(checkpoint))(t)
 	check := func(t *testing.T, got []outcome, checkpoint string) {
 		t.Helper()
 		for rank, o := range got {
@@ -296,6 +279,14 @@ func TestGroupEndsTogether(t *testing.T) {
 			return batch(examples)
 		}
 	}
+	edit := func(d *train.Dataset, first int, change func(values []*tensor.Dense)) { // edits the batch that starts with the example first
+		*d = changed(*d, func(examples []int, values []*tensor.Dense) {
+			if examples[0] == first {
+				change(values)
+			}
+		})
+	}
+	toNaN := func(values []*tensor.Dense) { values[0].Float32s()[0] = float32(math.NaN()) }
 	for _, c := range []struct {
 		name   string
 		change func(p *process) // changes process 2
@@ -303,27 +294,11 @@ func TestGroupEndsTogether(t *testing.T) {
 	}{
 		{"no batch", func(p *process) { fails(&p.problem.Train, 320+3*16+8) }, "train: process 2 of the Group: batch of epoch 1, step 3: no such file"},
 		{"a graph that fails", func(p *process) {
-			p.problem.Train = changed(p.problem.Train, func(examples []int, values []*tensor.Dense) {
-				if examples[0] == 16+9 {
-					values[1].Data().([]int)[0] = 99
-				}
-			})
+			edit(&p.problem.Train, 16+9, func(values []*tensor.Dense) { values[1].Ints()[0] = 99 })
 		}, "train: process 2 of the Group: epoch 0, step 1: micro-batch 9: "},
-		{"a loss that isn't finite", func(p *process) {
-			p.problem.Train = changed(p.problem.Train, func(examples []int, values []*tensor.Dense) {
-				if examples[0] == 16+9 {
-					values[0].Data().([]float32)[0] = float32(math.NaN())
-				}
-			})
-		}, "the training loss is NaN at epoch 0, step 1"},
+		{"a loss that isn't finite", func(p *process) { edit(&p.problem.Train, 16+9, toNaN) }, "the training loss is NaN at epoch 0, step 1"},
 		{"validation that fails", func(p *process) { fails(&p.problem.Validation, 50) }, "train: process 2 of the Group: validation batch 2: no such file"},
-		{"validation that isn't finite", func(p *process) {
-			p.problem.Validation = changed(p.problem.Validation, func(examples []int, values []*tensor.Dense) {
-				if examples[0] == 50 {
-					values[0].Data().([]float32)[0] = float32(math.NaN())
-				}
-			})
-		}, "the validation loss is NaN at epoch 0, step 2"},
+		{"validation that isn't finite", func(p *process) { edit(&p.problem.Validation, 50, toNaN) }, "the validation loss is NaN at epoch 0, step 2"},
 		{"a check", func(p *process) {
 			p.config.OnCheck = func([]train.Check, bool) (bool, error) { return false, errors.New("no room") }
 		}, "process 2 of the Group: no room"},
@@ -384,6 +359,18 @@ func TestGroupInterrupted(t *testing.T) {
 			return p
 		})
 	}
+	cancelled := func(last int, cause error) func(p *process) { // after the step number last, from 0
+		return func(p *process) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			p.ctx = ctx
+			p.config.OnStep = func(_, step int, _ float64) bool {
+				if step == last {
+					cancel(cause)
+				}
+				return false
+			}
+		}
+	}
 	begin := time.Now()
 	want := run(1, "", false, func(*process, int) {})[0]
 	long := time.Second + 10*time.Since(begin) // three steps take less, also on a busy machine
@@ -406,26 +393,8 @@ func TestGroupInterrupted(t *testing.T) {
 		{"OnStep in one process", 2, nil, func(p *process) {
 			p.config.OnStep = func(_, step int, _ float64) bool { return step == 1 }
 		}},
-		{"context of one process", 2, context.Canceled, func(p *process) {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			p.ctx = ctx
-			p.config.OnStep = func(_, step int, _ float64) bool {
-				if step == 1 {
-					cancel(errors.New("ended by a test"))
-				}
-				return false
-			}
-		}},
-		{"context of one process, in validation", 6, context.Canceled, func(p *process) {
-			ctx, cancel := context.WithCancel(t.Context())
-			p.ctx = ctx
-			p.config.OnStep = func(_, step int, _ float64) bool {
-				if step == 5 {
-					cancel()
-				}
-				return false
-			}
-		}},
+		{"context of one process", 2, context.Canceled, cancelled(1, errors.New("ended by a test"))},
+		{"context of one process, in validation", 6, context.Canceled, cancelled(5, nil)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			checkpoint := filepath.Join(t.TempDir(), "c")
@@ -555,8 +524,7 @@ func TestGroupErrors(t *testing.T) {
 		{"more processes than micro-batches", 1, 4, 2, "got 2 for 4 processes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 3 * c.micro, MicroBatches: c.micro, MaxEpochs: 1}, train.RunOptions{Group: deaf{c.rank, c.size}})
-			wantError(t, "Fit", err, c.want)
+			wantError(t, "Fit", failure(train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 3 * c.micro, MicroBatches: c.micro, MaxEpochs: 1}, train.RunOptions{Group: deaf{c.rank, c.size}})), c.want)
 		})
 	}
 }
@@ -636,8 +604,4 @@ func TestGroupOfGarbage(t *testing.T) {
 	}
 }
 
-func fill(b []byte, x byte) {
-	for i := range b {
-		b[i] = x
-	}
-}
+func fill(b []byte, x byte) { copy(b, bytes.Repeat([]byte{x}, len(b))) }

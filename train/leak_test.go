@@ -6,6 +6,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
@@ -13,18 +14,9 @@ import (
 
 // TestFitFreesItsGraphs checks that memory doesn't grow over many calls of Fit.
 func TestFitFreesItsGraphs(t *testing.T) {
-	p, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := layers.NewLinear(p, 256, 256, layers.LinearConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := train.Tensors(tensor.New(tensor.WithShape(2, 256), tensor.Of(tensor.Float32)), tensor.New(tensor.WithShape(2), tensor.Of(tensor.Int)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
+	l := must.Get(layers.NewLinear(p, 256, 256, layers.LinearConfig{}))(t)
+	data := must.Get(train.Tensors(tensor.New(tensor.WithShape(2, 256), tensor.Of(tensor.Float32)), tensor.New(tensor.WithShape(2), tensor.Of(tensor.Int))))(t)
 	problem := train.Problem{
 		Params: p,
 		Loss:   entropy(l.Forward),

@@ -19,6 +19,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
@@ -138,8 +139,7 @@ func TestWithoutValidation(t *testing.T) {
 	if want := fmt.Sprintf("Epoch 2: Train=%.3f\n", r.History[2].TrainLoss); !strings.HasSuffix(log.String(), want) {
 		t.Errorf("the log is %q, want it to end with %q", log.String(), want)
 	}
-	_, err = train.Fit(t.Context(), p, train.Config{BatchSize: 16, Stopping: train.StoppingConfig{Patience: 1, Monitor: "val_loss"}}, train.RunOptions{})
-	wantError(t, "monitoring val_loss without validation data", err, `stopping.monitor must be one of train_loss, got "val_loss"`)
+	wantError(t, "monitoring val_loss without validation data", failure(train.Fit(t.Context(), p, train.Config{BatchSize: 16, Stopping: train.StoppingConfig{Patience: 1, Monitor: "val_loss"}}, train.RunOptions{})), `stopping.monitor must be one of train_loss, got "val_loss"`)
 }
 
 func TestCheckEvery(t *testing.T) {
@@ -335,6 +335,15 @@ func TestFitEndsItsGoroutines(t *testing.T) {
 	}
 }
 
+// numbersOf returns the first inputs of all examples.
+func numbersOf(t *testing.T, d train.Dataset) []float32 {
+	var examples []int
+	for e := range d.Len {
+		examples = append(examples, e)
+	}
+	return must.Get(d.Batch(examples))(t)[0].Float32s()
+}
+
 // A metric may add up a vector: here the root of the sum of squares of column sums.
 func TestVectorMetric(t *testing.T) {
 	var vectors [][]float64
@@ -347,16 +356,8 @@ func TestVectorMetric(t *testing.T) {
 	})
 	p.Train.Len, p.Validation.Len = 40, 70 // the last batches are short
 	want := func(d train.Dataset) []float64 {
-		var examples []int
-		for e := range d.Len {
-			examples = append(examples, e)
-		}
-		b, err := d.Batch(examples)
-		if err != nil {
-			t.Fatal(err)
-		}
 		sums := make([]float64, 4)
-		for i, x := range b[0].Float32s() {
+		for i, x := range numbersOf(t, d) {
 			sums[i%4] += float64(x)
 		}
 		return sums
@@ -389,15 +390,7 @@ func TestMetrics(t *testing.T) {
 	p.Train.Len, p.Validation.Len = 40, 70 // the last batches are short
 	var want [2]float64
 	for i, d := range []train.Dataset{p.Train, p.Validation} {
-		var examples []int
-		for e := range d.Len {
-			examples = append(examples, e)
-		}
-		b, err := d.Batch(examples)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, x := range b[0].Float32s() {
+		for _, x := range numbersOf(t, d) {
 			want[i] += float64(x) / float64(4*d.Len)
 		}
 	}
@@ -445,7 +438,6 @@ func TestMetrics(t *testing.T) {
 		}, "without Count and Of"},
 		{"unknown name to monitor", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "y", Sum: mean}} }, `one of train_loss, val_loss, train_y, val_y, got "val_x"`},
 	} {
-		_, err := train.Fit(t.Context(), metered(t, c.metrics), train.Config{BatchSize: 16, MaxEpochs: 1, Stopping: train.StoppingConfig{Monitor: "val_x", Mode: "max"}}, train.RunOptions{})
-		wantError(t, c.name, err, c.want)
+		wantError(t, c.name, failure(train.Fit(t.Context(), metered(t, c.metrics), train.Config{BatchSize: 16, MaxEpochs: 1, Stopping: train.StoppingConfig{Monitor: "val_x", Mode: "max"}}, train.RunOptions{})), c.want)
 	}
 }

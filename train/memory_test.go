@@ -7,6 +7,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -29,14 +30,8 @@ func TestFitRefusesWhatMemoryCantHold(t *testing.T) {
 		{"neither", []int{1, 2}, []int{2, 1}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p, err := layers.NewParams(tensor.Float32, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			head, err := layers.NewLinear(p, 1, classes, layers.LinearConfig{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
+			head := must.Get(layers.NewLinear(p, 1, classes, layers.LinearConfig{}))(t)
 			dataset := func(rows []int) train.Dataset {
 				return train.Dataset{
 					Len: len(rows), Bucket: func(example int) int { return rows[example] },
@@ -48,7 +43,7 @@ func TestFitRefusesWhatMemoryCantHold(t *testing.T) {
 					},
 				}
 			}
-			_, err = train.Fit(t.Context(), train.Problem{
+			_, err := train.Fit(t.Context(), train.Problem{
 				Params: p,
 				Loss:   entropy(head.Forward),
 				Train:  dataset(test.train), Validation: dataset(test.validation),

@@ -3,7 +3,6 @@ package train_test
 import (
 	"encoding/json"
 	"fmt"
-	"log"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -13,6 +12,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -52,16 +52,8 @@ func (g *metricGraph) floats(v []float64, shape ...int) *G.Node {
 
 func (g *metricGraph) ints(v []int, shape ...int) *G.Node { return g.in(slices.Clone(v), shape) }
 
-func (g *metricGraph) metric(m train.Metric, err error) train.Metric {
-	g.Helper()
-	if err != nil {
-		g.Fatal(err)
-	}
-	return m
-}
-
-// run runs the graph once and returns the elements of each node.
-func (g *metricGraph) run(nodes ...*G.Node) (values [][]float64, err error) {
+// run runs the graph once and returns the elements of all nodes.
+func (g *metricGraph) run(nodes ...*G.Node) (values []float64, err error) {
 	read := make([]G.Value, len(nodes))
 	for i, n := range nodes {
 		G.Read(n, &read[i])
@@ -74,30 +66,18 @@ func (g *metricGraph) run(nodes ...*G.Node) (values [][]float64, err error) {
 	for _, v := range read {
 		switch x := v.Data().(type) {
 		case float64:
-			values = append(values, []float64{x})
-		case float32:
-			values = append(values, []float64{float64(x)})
-		case []float64:
 			values = append(values, x)
+		case float32:
+			values = append(values, float64(x))
+		case []float64:
+			values = append(values, x...)
 		case []float32:
-			wide := make([]float64, len(x))
-			for i := range x {
-				wide[i] = float64(x[i])
+			for _, y := range x {
+				values = append(values, float64(y))
 			}
-			values = append(values, wide)
 		}
 	}
 	return values, nil
-}
-
-// sums runs the graph once and returns the sum and the count of a metric.
-func (g *metricGraph) sums(m train.Metric) (sum, count float64) {
-	g.Helper()
-	values, err := g.run(m.Sum, m.Count)
-	if err != nil {
-		g.Fatal(err)
-	}
-	return values[0][0], values[1][0]
 }
 
 var metricDtypes = []tensor.Dtype{tensor.Float64, tensor.Float32}
@@ -127,12 +107,8 @@ func TestAccuracyAndExactMatch(t *testing.T) {
 			g := newMetricGraph(t, dt)
 			logits, targets := g.floats(tc.logits, append(slices.Clone(tc.shape), 2)...), g.ints(tc.targets, tc.shape...)
 			b := &layers.Build{}
-			accuracy, exact := g.metric(train.Accuracy(b, logits, targets)), g.metric(train.ExactMatch(b, logits, targets))
-			values, err := g.run(accuracy.Sum, accuracy.Count, exact.Sum, exact.Count)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := [4]float64(slices.Concat(values...)); got != tc.want {
+			accuracy, exact := must.Get(train.Accuracy(b, logits, targets))(g), must.Get(train.ExactMatch(b, logits, targets))(g)
+			if got := [4]float64(must.Get(g.run(accuracy.Sum, accuracy.Count, exact.Sum, exact.Count))(t)); got != tc.want {
 				t.Errorf("%s, %v: got %v, want %v", tc.name, dt, got, tc.want)
 			}
 			if accuracy.Name != "accuracy" || exact.Name != "exact_match" {
@@ -194,12 +170,8 @@ func TestAccuracyOfRandomShapes(t *testing.T) {
 			g := newMetricGraph(t, dt)
 			x, y := g.floats(logits, append(slices.Clone(shape), vocab)...), g.ints(targets, shape...)
 			b := &layers.Build{Cores: 1 + rng.IntN(3)}
-			a, e := g.metric(train.Accuracy(b, x, y)), g.metric(train.ExactMatch(b, x, y))
-			values, err := g.run(a.Sum, a.Count, e.Sum, e.Count)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, want := slices.Concat(values...), []float64{right, counted, rowsRight, rowsCounted}; !slices.Equal(got, want) {
+			a, e := must.Get(train.Accuracy(b, x, y))(g), must.Get(train.ExactMatch(b, x, y))(g)
+			if got, want := must.Get(g.run(a.Sum, a.Count, e.Sum, e.Count))(t), []float64{right, counted, rowsRight, rowsCounted}; !slices.Equal(got, want) {
 				t.Errorf("%v with %d classes, %v: got %v, want %v", shape, vocab, dt, got, want)
 			}
 		}
@@ -224,9 +196,9 @@ func TestBinaryAccuracy(t *testing.T) {
 		for _, dt := range metricDtypes {
 			g := newMetricGraph(t, dt)
 			x, y := g.floats(tc.logits, len(tc.logits)), g.floats(tc.targets, len(tc.targets))
-			m := g.metric(train.BinaryAccuracy(&layers.Build{}, x, y, g.floats(tc.weight, len(tc.weight))))
-			if sum, count := g.sums(m); sum != tc.sum || count != tc.count || m.Name != "accuracy" {
-				t.Errorf("%s, %v: got metric %q with sum %v and count %v, want accuracy with %v and %v", tc.name, dt, m.Name, sum, count, tc.sum, tc.count)
+			m := must.Get(train.BinaryAccuracy(&layers.Build{}, x, y, g.floats(tc.weight, len(tc.weight))))(g)
+			if got := must.Get(g.run(m.Sum, m.Count))(t); got[0] != tc.sum || got[1] != tc.count || m.Name != "accuracy" {
+				t.Errorf("%s, %v: got metric %q with the sum and the count %v, want accuracy with %v and %v", tc.name, dt, m.Name, got, tc.sum, tc.count)
 			}
 		}
 	}
@@ -270,12 +242,8 @@ func TestMetricsOfNumbers(t *testing.T) {
 				ws = g.floats(w, tc.weights...)
 			}
 			b := &layers.Build{}
-			absolute, binary := g.metric(train.MeanAbsoluteError(b, xs, ys, ws)), g.metric(train.BinaryAccuracy(b, xs, ys, ws))
-			values, err := g.run(absolute.Sum, absolute.Count, binary.Sum, binary.Count)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := slices.Concat(values...)
+			absolute, binary := must.Get(train.MeanAbsoluteError(b, xs, ys, ws))(g), must.Get(train.BinaryAccuracy(b, xs, ys, ws))(g)
+			got := must.Get(g.run(absolute.Sum, absolute.Count, binary.Sum, binary.Count))(t)
 			if math.Abs(got[0]-distance) > 1e-12*distance || got[1] != count || got[2] != right || got[3] != count {
 				t.Errorf("%v weighted by %v, %v: got %v, want %v, %v, %v", tc.shape, tc.weights, dt, got, distance, count, right)
 			}
@@ -300,30 +268,18 @@ func TestMetricsLeaveTheGradientAlone(t *testing.T) {
 			logits, targets := g.floats(x, 2, 3, 4), g.ints([]int{0, 3, -1, 1, 1, 2}, 2, 3)
 			add := func() {
 				if metrics {
-					g.metric(train.Accuracy(b, logits, targets))
-					g.metric(train.ExactMatch(b, logits, targets))
-					g.metric(train.MacroF1(b, logits, targets))
-					g.metric(train.MeanAbsoluteError(b, logits, g.floats(x, 2, 3, 4), nil))
+					must.Get(train.Accuracy(b, logits, targets))(g)
+					must.Get(train.ExactMatch(b, logits, targets))(g)
+					must.Get(train.MacroF1(b, logits, targets))(g)
+					must.Get(train.MeanAbsoluteError(b, logits, g.floats(x, 2, 3, 4), nil))(g)
 				}
 			}
 			add()
-			loss, err := layers.CrossEntropy(b, logits, targets, layers.CrossEntropyOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			loss := must.Get(layers.CrossEntropy(b, logits, targets, layers.CrossEntropyOptions{}))(t)
 			add() // Accuracy and ExactMatch return the same nodes again
-			grads, err := G.Grad(loss.Mean, logits)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := layers.CheckGraph(g.ExprGraph); err != nil {
-				t.Fatal(err)
-			}
-			values, err := g.run(loss.Mean, grads[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			return slices.Concat(values...)
+			grads := must.Get(G.Grad(loss.Mean, logits))(t)
+			must.Do(t, layers.CheckGraph(g.ExprGraph))
+			return must.Get(g.run(loss.Mean, grads[0]))(t)
 		}
 		if got, want := run(true), run(false); !slices.Equal(got, want) {
 			t.Errorf("%v: with metrics, the loss and gradient are %v, want %v as without", dt, got, want)
@@ -336,7 +292,7 @@ func TestMetricsRunAgain(t *testing.T) {
 	g := newMetricGraph(t, tensor.Float64)
 	b := &layers.Build{}
 	x, y := g.floats([]float64{1, 0, 1, 0}, 2, 2), g.ints([]int{0, 0}, 2)
-	first, second := g.metric(train.Accuracy(b, x, y)), g.metric(train.Accuracy(b, x, y))
+	first, second := must.Get(train.Accuracy(b, x, y))(g), must.Get(train.Accuracy(b, x, y))(g)
 	if first.Sum != second.Sum || first.Count != second.Count {
 		t.Error("two calls of Accuracy with the same inputs return different nodes")
 	}
@@ -349,13 +305,9 @@ func TestMetricsRunAgain(t *testing.T) {
 		targets    []int
 		sum, count float64
 	}{{[]int{0, 0}, 2, 2}, {[]int{1, -1}, 0, 1}, {[]int{-1, -1}, 0, 0}, {[]int{0, 1}, 1, 2}} {
-		if err := G.Let(y, tensor.New(tensor.WithBacking(tc.targets))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, G.Let(y, tensor.New(tensor.WithBacking(tc.targets))))
 		vm.Reset()
-		if err := vm.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, vm.RunAll())
 		if sum.Data() != tc.sum || count.Data() != tc.count {
 			t.Errorf("targets %v: got sum %v and count %v, want %v and %v", tc.targets, sum, count, tc.sum, tc.count)
 		}
@@ -444,17 +396,13 @@ func ExampleAccuracy() {
 	targets := G.NewVector(g, tensor.Int, G.WithName("targets"), G.WithShape(3),
 		G.WithValue(tensor.New(tensor.WithBacking([]int{0, 0, layers.Ignore}))))
 	accuracy, err := train.Accuracy(&layers.Build{}, logits, targets)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	var right, counted G.Value
 	G.Read(accuracy.Sum, &right)
 	G.Read(accuracy.Count, &counted)
 	vm := G.NewTapeMachine(g)
 	defer vm.Close()
-	if err := vm.RunAll(); err != nil {
-		log.Fatal(err)
-	}
+	check(vm.RunAll())
 	fmt.Println(accuracy.Name, right, "of", counted)
 	// Output:
 	// accuracy 1 of 2
@@ -481,22 +429,13 @@ type reference struct {
 // value runs the graph once and returns the metric's value.
 func (g *metricGraph) value(m train.Metric) float64 {
 	g.Helper()
-	values, err := g.run(m.Sum)
-	if err != nil {
-		g.Fatal(err)
-	}
-	return m.Value(values[0])
+	return m.Value(must.Get(g.run(m.Sum))(g))
 }
 
 func TestMetricsLikeScikitLearn(t *testing.T) {
-	text, err := os.ReadFile("testdata/metrics.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/metrics.json"))(t)
 	var want reference
-	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &want))
 	if len(want.F1) < 5 || len(want.AUC) < 5 || len(want.R2) < 5 {
 		t.Fatalf("metrics.json has %d, %d and %d cases", len(want.F1), len(want.AUC), len(want.R2))
 	}
@@ -508,7 +447,7 @@ func TestMetricsLikeScikitLearn(t *testing.T) {
 				}
 			}
 			g := newMetricGraph(t, dt)
-			m := g.metric(train.MacroF1(&layers.Build{}, g.floats(c.Logits, len(c.Targets), c.Classes), g.ints(c.Targets, len(c.Targets))))
+			m := must.Get(train.MacroF1(&layers.Build{}, g.floats(c.Logits, len(c.Targets), c.Classes), g.ints(c.Targets, len(c.Targets))))(g)
 			if got := g.value(m); math.Abs(got-c.Want) > 1e-12 || m.Name != "macro_f1" {
 				t.Errorf("case %d, %v: %s is %v, want macro_f1 %v", i, dt, m.Name, got, c.Want)
 			}
@@ -516,7 +455,7 @@ func TestMetricsLikeScikitLearn(t *testing.T) {
 		for i, c := range want.AUC {
 			n := len(c.Logits)
 			g := newMetricGraph(t, dt)
-			m := g.metric(train.AUC(&layers.Build{}, g.floats(c.Logits, n), g.floats(c.Targets, n), nil))
+			m := must.Get(train.AUC(&layers.Build{}, g.floats(c.Logits, n), g.floats(c.Targets, n), nil))(g)
 			if got := g.value(m); math.Abs(got-c.Want) > 1e-3 || m.Name != "auc" {
 				t.Errorf("case %d, %v: %s is %v, want auc %v", i, dt, m.Name, got, c.Want)
 			}
@@ -527,7 +466,7 @@ func TestMetricsLikeScikitLearn(t *testing.T) {
 				}
 			}
 			g = newMetricGraph(t, dt)
-			m = g.metric(train.AUC(&layers.Build{}, g.floats(logits, n), g.floats(c.Targets, n), g.floats(c.Weights, n)))
+			m = must.Get(train.AUC(&layers.Build{}, g.floats(logits, n), g.floats(c.Targets, n), g.floats(c.Weights, n)))(g)
 			if got := g.value(m); math.Abs(got-c.Weighted) > 1e-3 {
 				t.Errorf("case %d, %v, weighted: got %v, want %v", i, dt, got, c.Weighted)
 			}
@@ -537,30 +476,6 @@ func TestMetricsLikeScikitLearn(t *testing.T) {
 			if !(math.Abs(got-c.Want) < 1e-11 && math.Abs(weighted-c.Weighted) < 1e-11) {
 				t.Errorf("case %d, %v: r2 is %v and weighted %v, want %v and %v", i, dt, got, weighted, c.Want, c.Weighted)
 			}
-		}
-	}
-}
-
-func TestMacroF1(t *testing.T) {
-	nan := math.NaN()
-	for _, c := range []struct {
-		name    string
-		logits  []float64 // for 3 classes
-		targets []int
-		want    float64
-	}{
-		{"a class without answers and targets doesn't count", []float64{1, 0, 0, 0, 1, 0}, []int{0, 1}, 1},
-		{"a class without targets counts if it is an answer", []float64{1, 0, 0, 0, 0, 1}, []int{0, 0}, 1. / 3},
-		{"NaN is no answer", []float64{1, 0, 0, nan, 1, 0}, []int{0, 1}, 0.5},
-		{"a tie goes to the first class", []float64{1, 1, 1}, []int{0}, 1},
-		{"an ignored target", []float64{1, 0, 0, nan, nan, nan}, []int{0, -1}, 1},
-		{"nothing counts", []float64{1, 0, 0}, []int{-1}, nan},
-	} {
-		g := newMetricGraph(t, tensor.Float32)
-		n := len(c.targets)
-		got := g.value(g.metric(train.MacroF1(&layers.Build{}, g.floats(c.logits, n, 3), g.ints(c.targets, n))))
-		if got != c.want && !(got != got && c.want != c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
 }
@@ -616,10 +531,7 @@ func TestClassMetrics(t *testing.T) {
 	}
 	for _, dt := range metricDtypes {
 		g := newMetricGraph(t, dt)
-		metrics, err := train.ClassMetrics(&layers.Build{}, g.floats(logits, n, v), g.ints(targets, n), class)
-		if err != nil {
-			t.Fatal(err)
-		}
+		metrics := must.Get(train.ClassMetrics(&layers.Build{}, g.floats(logits, n, v), g.ints(targets, n), class))(t)
 		for i, want := range []float64{right / answers, right / total, 2 * right / (answers + total), average} {
 			m, tolerance := metrics[i], 1e-12
 			if m.Name == "average_precision" {
@@ -645,11 +557,7 @@ func TestClassMetrics(t *testing.T) {
 		{"infinite", []float64{0, math.Inf(1), math.Inf(1), 0}, []int{1, 0}, [4]float64{1, 1, 1, 1}},
 	} {
 		g := newMetricGraph(t, tensor.Float32)
-		metrics, err := train.ClassMetrics(&layers.Build{}, g.floats(c.logits, len(c.targets), 2), g.ints(c.targets, len(c.targets)), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, m := range metrics {
+		for i, m := range must.Get(train.ClassMetrics(&layers.Build{}, g.floats(c.logits, len(c.targets), 2), g.ints(c.targets, len(c.targets)), 1))(t) {
 			if got := g.value(m); math.Abs(got-c.want[i]) > 1e-15 {
 				t.Errorf("%s: %s is %v, want %v", c.name, m.Name, got, c.want[i])
 			}
@@ -659,7 +567,6 @@ func TestClassMetrics(t *testing.T) {
 
 // TestAUC compares AUC with all pairs of logits, of sizes from 1e-5 to 1e5.
 func TestAUC(t *testing.T) {
-	nan, inf := math.NaN(), math.Inf(1)
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 20 {
 		n := 200 + rng.IntN(200)
@@ -684,30 +591,9 @@ func TestAUC(t *testing.T) {
 			}
 		}
 		g := newMetricGraph(t, tensor.Float64)
-		got := g.value(g.metric(train.AUC(&layers.Build{}, g.floats(x, n), g.floats(y, n), nil)))
+		got := g.value(must.Get(train.AUC(&layers.Build{}, g.floats(x, n), g.floats(y, n), nil))(g))
 		if off := math.Abs(got - won/pairs); off > close/pairs/2 || close/pairs > 0.1 {
 			t.Errorf("%d logits: got %v, want %v within %v", n, got, won/pairs, close/pairs/2)
-		}
-	}
-	for _, c := range []struct {
-		name            string
-		logits, targets []float64
-		want            float64
-	}{
-		{"all pairs in order", []float64{-2, 0.01, 1, 1.01}, []float64{0, 0, 1, 1}, 1},
-		{"all pairs wrong", []float64{inf, 3, -3, -inf}, []float64{0, 0, 1, 1}, 0},
-		{"equal logits", []float64{2, 2, -1}, []float64{1, 0, 0}, 0.75},
-		{"NaN loses", []float64{nan, -inf, inf, nan}, []float64{1, 0, 1, 0}, 0.25},
-		{"no target above 1/2", []float64{1, 2}, []float64{0, 0.5}, nan},
-		{"no other target", []float64{1, 2}, []float64{1, 0.6}, nan},
-	} {
-		for _, dt := range metricDtypes {
-			g := newMetricGraph(t, dt)
-			n := len(c.logits)
-			got := g.value(g.metric(train.AUC(&layers.Build{}, g.floats(c.logits, n), g.floats(c.targets, n), nil)))
-			if got != c.want && !(got != got && c.want != c.want) {
-				t.Errorf("%s, %v: got %v, want %v", c.name, dt, got, c.want)
-			}
 		}
 	}
 }
@@ -721,37 +607,65 @@ func rSquared(t *testing.T, dt tensor.Dtype, outputs, targets, weights []float64
 		}
 	}
 	g, n := newMetricGraph(t, dt), len(targets)
-	return g.value(g.metric(train.RSquared(&layers.Build{}, g.floats(outputs, n), g.floats(targets, n), g.floats(weights, n))))
+	return g.value(must.Get(train.RSquared(&layers.Build{}, g.floats(outputs, n), g.floats(targets, n), g.floats(weights, n)))(g))
 }
 
-func TestRSquared(t *testing.T) {
+// TestMetricValues checks values at the edges of each metric.
+func TestMetricValues(t *testing.T) {
+	f1 := func(logits []float64, targets ...int) func(g *metricGraph) float64 { // for 3 classes
+		return func(g *metricGraph) float64 {
+			n := len(targets)
+			return g.value(must.Get(train.MacroF1(&layers.Build{}, g.floats(logits, n, 3), g.ints(targets, n)))(g))
+		}
+	}
+	auc := func(logits []float64, targets ...float64) func(g *metricGraph) float64 {
+		return func(g *metricGraph) float64 {
+			n := len(targets)
+			return g.value(must.Get(train.AUC(&layers.Build{}, g.floats(logits, n), g.floats(targets, n), nil))(g))
+		}
+	}
+	r2 := func(outputs, targets, weights []float64) func(g *metricGraph) float64 {
+		return func(g *metricGraph) float64 { return rSquared(t, tensor.Float64, outputs, targets, weights) }
+	}
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {
-		name             string
-		outputs, targets []float64
-		weights          []float64
-		want             float64
+		name  string
+		value func(g *metricGraph) float64
+		want  float64
 	}{
-		{"all right", []float64{1, 2, 4}, []float64{1, 2, 4}, nil, 1},
-		{"the mean", []float64{2, 2, 2}, []float64{1, 2, 3}, nil, 0},
-		{"worse than the mean", []float64{3, 2, 1}, []float64{1, 2, 3}, nil, -3},
-		{"a large mean", []float64{1 << 50, 1<<50 + 1}, []float64{1 << 50, 1<<50 + 2}, nil, 0.5},
-		{"targets of very different sizes", []float64{0, 1e90, 0}, []float64{1e-60, 1e90, -1e90}, nil, 0.5},
-		{"small targets", []float64{1e-60, 1e-60}, []float64{1e-60, 3e-60}, nil, -1},
-		{"equal targets, wrong", []float64{1, 2}, []float64{0.1, 0.1}, nil, 0},
-		{"equal targets, right", []float64{0.1, 0.1}, []float64{0.1, 0.1}, nil, 1},
-		{"equal targets, weighted", []float64{1, 2, 5}, []float64{0.1, 0.1, 7}, []float64{0.3, 0.7, 0}, 0},
-		{"one target", []float64{1}, []float64{1}, nil, nan},
-		{"one target with a weight", []float64{1, 2}, []float64{1, 2}, []float64{1, 0}, nan},
-		{"no target", []float64{1, 2}, []float64{1, 2}, []float64{0, 0}, nan},
-		{"an output is NaN", []float64{1, nan}, []float64{1, 2}, nil, nan},
-		{"a target is NaN", []float64{1, 2}, []float64{1, nan}, nil, nan},
-		{"a target is infinite", []float64{1, 2}, []float64{1, inf}, nil, nan},
-		{"an output is NaN, equal targets", []float64{1, nan}, []float64{1, 1}, nil, nan},
+		{"macro F1: a class without answers and targets doesn't count", f1([]float64{1, 0, 0, 0, 1, 0}, 0, 1), 1},
+		{"macro F1: a class without targets counts if it is an answer", f1([]float64{1, 0, 0, 0, 0, 1}, 0, 0), 1. / 3},
+		{"macro F1: NaN is no answer", f1([]float64{1, 0, 0, nan, 1, 0}, 0, 1), 0.5},
+		{"macro F1: a tie goes to the first class", f1([]float64{1, 1, 1}, 0), 1},
+		{"macro F1: an ignored target", f1([]float64{1, 0, 0, nan, nan, nan}, 0, -1), 1},
+		{"macro F1: nothing counts", f1([]float64{1, 0, 0}, -1), nan},
+		{"AUC: all pairs in order", auc([]float64{-2, 0.01, 1, 1.01}, 0, 0, 1, 1), 1},
+		{"AUC: all pairs wrong", auc([]float64{inf, 3, -3, -inf}, 0, 0, 1, 1), 0},
+		{"AUC: equal logits", auc([]float64{2, 2, -1}, 1, 0, 0), 0.75},
+		{"AUC: NaN loses", auc([]float64{nan, -inf, inf, nan}, 1, 0, 1, 0), 0.25},
+		{"AUC: no target above 1/2", auc([]float64{1, 2}, 0, 0.5), nan},
+		{"AUC: no other target", auc([]float64{1, 2}, 1, 0.6), nan},
+		{"R²: all right", r2([]float64{1, 2, 4}, []float64{1, 2, 4}, nil), 1},
+		{"R²: the mean", r2([]float64{2, 2, 2}, []float64{1, 2, 3}, nil), 0},
+		{"R²: worse than the mean", r2([]float64{3, 2, 1}, []float64{1, 2, 3}, nil), -3},
+		{"R²: a large mean", r2([]float64{1 << 50, 1<<50 + 1}, []float64{1 << 50, 1<<50 + 2}, nil), 0.5},
+		{"R²: targets of very different sizes", r2([]float64{0, 1e90, 0}, []float64{1e-60, 1e90, -1e90}, nil), 0.5},
+		{"R²: small targets", r2([]float64{1e-60, 1e-60}, []float64{1e-60, 3e-60}, nil), -1},
+		{"R²: equal targets, wrong", r2([]float64{1, 2}, []float64{0.1, 0.1}, nil), 0},
+		{"R²: equal targets, right", r2([]float64{0.1, 0.1}, []float64{0.1, 0.1}, nil), 1},
+		{"R²: equal targets, weighted", r2([]float64{1, 2, 5}, []float64{0.1, 0.1, 7}, []float64{0.3, 0.7, 0}), 0},
+		{"R²: one target", r2([]float64{1}, []float64{1}, nil), nan},
+		{"R²: one target with a weight", r2([]float64{1, 2}, []float64{1, 2}, []float64{1, 0}), nan},
+		{"R²: no target", r2([]float64{1, 2}, []float64{1, 2}, []float64{0, 0}), nan},
+		{"R²: an output is NaN", r2([]float64{1, nan}, []float64{1, 2}, nil), nan},
+		{"R²: a target is NaN", r2([]float64{1, 2}, []float64{1, nan}, nil), nan},
+		{"R²: a target is infinite", r2([]float64{1, 2}, []float64{1, inf}, nil), nan},
+		{"R²: an output is NaN, equal targets", r2([]float64{1, nan}, []float64{1, 1}, nil), nan},
 	} {
-		got := rSquared(t, tensor.Float64, c.outputs, c.targets, c.weights)
-		if math.Abs(got-c.want) > 1e-15 || (got != got) != (c.want != c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		for _, dt := range metricDtypes {
+			if got := c.value(newMetricGraph(t, dt)); math.Abs(got-c.want) > 1e-15 || (got != got) != (c.want != c.want) {
+				t.Errorf("%s, %v: got %v, want %v", c.name, dt, got, c.want)
+			}
 		}
 	}
 }
@@ -770,17 +684,14 @@ func TestRSquaredParts(t *testing.T) {
 		t.Fatalf("r2 is %v, want about 0.75", want)
 	}
 	var m train.Metric
-	sums := make([]float64, 0)
+	var sums []float64
 	for _, batch := range []int{1, 99, 200} {
 		g := newMetricGraph(t, tensor.Float64)
-		m = g.metric(train.RSquared(&layers.Build{}, g.floats(outputs[:batch], batch), g.floats(targets[:batch], batch), nil))
+		m = must.Get(train.RSquared(&layers.Build{}, g.floats(outputs[:batch], batch), g.floats(targets[:batch], batch), nil))(g)
 		outputs, targets = outputs[batch:], targets[batch:]
-		values, err := g.run(m.Sum)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sums = append(sums, make([]float64, len(values[0])-len(sums))...)
-		for i, x := range values[0] {
+		values := must.Get(g.run(m.Sum))(t)
+		sums = append(sums, make([]float64, len(values)-len(sums))...)
+		for i, x := range values {
 			sums[i] += x
 		}
 	}

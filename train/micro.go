@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"sync"
@@ -14,25 +15,18 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A trainer computes the gradients of training steps. The gradient of a step is the mean over its micro-batches,
-// weighted by the Counts of their losses. The gradients of micro-batches are added up in a binary tree, which splits n
-// micro-batches at the largest power of two below n. So the sum has the same bits for any number of workers.
-type trainer struct {
-	learnables G.Nodes       // the parameters, in the order in which the first graph bound them
-	model      []G.ValueGrad // the learnables with the gradients of the last step, for a solver
-
-	team  *team
-	parts [][]int // for each process, the indices in model of the parameters that it updates
-
-	micro   int       // maximum number of micro-batches in a step
-	share   int       // micro-batches of one process
-	workers []*worker // each runs one micro-batch at a time
+// A crew computes the gradients of micro-batches with the workers of one process. It adds them up in a binary tree,
+// which splits n micro-batches at the largest power of two below n. So the sum has the same bits for any number of
+// workers.
+type crew struct {
+	learnables G.Nodes   // the parameters, in the order in which the first graph bound them
+	micro      int       // maximum number of micro-batches in a step
+	share      int       // micro-batches of this process
+	first      int       // number of the first of them in the step
+	workers    []*worker // each runs one micro-batch at a time
 
 	sums []partial         // partial sums of the current step, in order
 	free [][]*tensor.Dense // unused buffers for gradients
-	mean []*meanGradient   // the elements of model, if a step has several micro-batches
-
-	received [][]*tensor.Dense // from each process, its gradients for this process's part of the parameters
 }
 
 // partial is the sum over some successive micro-batches.
@@ -40,37 +34,24 @@ type partial struct {
 	micro  int // number of micro-batches
 	sums   sums
 	grads  []*tensor.Dense
-	buffer bool // whether grads belong to the trainer; otherwise they belong to a graph, whose next run overwrites them
+	buffer bool // whether grads belong to the crew; otherwise they belong to a graph, whose next run overwrites them
 }
 
-// meanGradient is a parameter with its mean gradient over a step.
-type meanGradient struct {
-	param *G.Node
-	grad  *tensor.Dense
-}
-
-func (m *meanGradient) Name() string           { return m.param.Name() }
-func (m *meanGradient) Value() G.Value         { return m.param.Value() }
-func (m *meanGradient) Grad() (G.Value, error) { return m.grad, nil }
-func (m *meanGradient) Overwritten() bool      { return true }
-
-// newTrainer makes the workers. The first worker builds a graph for a batch like the given one, and all other graphs
-// must have the same metrics and learnables. Several workers share the cores; a single worker has all of them.
-func newTrainer(f *fit, like batch) (*trainer, error) {
-	t := &trainer{team: f.team, micro: max(f.MicroBatches, 1)}
-	t.share = t.micro / t.team.size
+// newCrew makes the workers of one process of a Group. The first worker builds a graph for a
+// batch like the given one, and all other graphs must have the same metrics and learnables. Several workers share the
+// cores; a single worker has all of them.
+func newCrew(p Problem, c Config, options RunOptions, rank, processes int, like batch) (*crew, error) {
+	t := &crew{micro: max(c.MicroBatches, 1)}
+	t.share = t.micro / processes
+	t.first = rank * t.share
 	cores := runtime.GOMAXPROCS(0)
-	workers := f.Workers
-	if workers == 0 {
-		workers = cores
-	}
-	workers = min(workers, t.share)
+	workers := min(cmp.Or(options.Workers, cores), t.share)
 	for i := range workers {
-		b := layers.Build{Mode: layers.Training, Seed: f.Seed, Precision: f.Precision, Buffers: &layers.Buffers{}}
+		b := layers.Build{Mode: layers.Training, Seed: options.Seed, Precision: c.Precision, Buffers: &layers.Buffers{}}
 		if workers > 1 {
 			b.Cores = max(1, (i+1)*cores/workers-i*cores/workers)
 		}
-		t.workers = append(t.workers, &worker{problem: f.Problem, build: b, micro: t.micro > 1})
+		t.workers = append(t.workers, &worker{problem: p, build: b, micro: t.micro > 1})
 	}
 	first, err := t.workers[0].graph(like)
 	if err != nil {
@@ -80,46 +61,35 @@ func newTrainer(f *fit, like batch) (*trainer, error) {
 		w.first = first
 	}
 	t.learnables = first.learnables
-	for _, n := range t.learnables {
-		m := &meanGradient{param: n}
-		t.mean, t.model = append(t.mean, m), append(t.model, m)
-	}
-	t.parts = parts(t.learnables, t.team.size)
 	return t, nil
 }
 
-// run computes the gradient of a step, counted from 0 over all epochs, and returns the sums of the step. The argument
-// batches holds this process's batches. The argument weight is the weight of the whole step, and processes is the
-// number of processes that have batches.
-func (t *trainer) run(step int, batches []batch, weight float64, processes int) (sums, error) {
-	if t.micro == 1 {
-		g, s, err := t.workers[0].run(uint64(step), batches[0], 1)
-		if err == nil {
-			t.model = g.model
-		}
-		return s, err
-	}
+// run computes the gradients of a step, counted from 0 over all epochs, and leaves their sum as the only element of
+// t.sums. The argument batches holds this process's batches; if it is empty, there is no sum. The argument weight is
+// the weight of the whole step.
+func (t *crew) run(step int, batches []batch, weight float64) error {
 	for _, s := range t.sums {
 		t.release(s)
 	}
 	t.sums = t.sums[:0]
-	var err error
-	for first := 0; first < len(batches) && err == nil; first += len(t.workers) {
+	for first := 0; first < len(batches); first += len(t.workers) {
 		if first > 0 {
 			t.keep()
 		}
-		err = t.round(step*t.micro+t.team.rank*t.share, first, batches, weight)
+		if err := t.round(step*t.micro+t.first, first, batches, weight); err != nil {
+			return err
+		}
 	}
-	for len(t.sums) > 1 && err == nil {
+	for len(t.sums) > 1 {
 		t.merge()
 	}
-	return t.reduce(processes, err)
+	return nil
 }
 
 // round runs one worker on each of some micro-batches, from index first on, and adds their results to t.sums in order.
 // The run of batch i has the number number+i. The argument weight is the weight of the whole step. All workers have
 // finished when round returns.
-func (t *trainer) round(number, first int, batches []batch, weight float64) error {
+func (t *crew) round(number, first int, batches []batch, weight float64) error {
 	got := make([]partial, len(t.workers))
 	n, err := t.together(first, batches, func(w *worker, i int) error {
 		b := batches[first+i]
@@ -146,7 +116,7 @@ func (t *trainer) round(number, first int, batches []batch, weight float64) erro
 
 // together calls do for the batches from index first on, each with its own worker, at the same time. The argument i of
 // do is the index of the worker; the batch has the index first+i. The result n is the number of workers with a batch.
-func (t *trainer) together(first int, batches []batch, do func(w *worker, i int) error) (n int, err error) {
+func (t *crew) together(first int, batches []batch, do func(w *worker, i int) error) (n int, err error) {
 	n = min(len(t.workers), len(batches)-first)
 	errs := make([]error, n)
 	var wg sync.WaitGroup
@@ -161,14 +131,14 @@ func (t *trainer) together(first int, batches []batch, do func(w *worker, i int)
 	wg.Wait()
 	for i, err := range errs {
 		if err != nil {
-			return n, fmt.Errorf("micro-batch %d: %w", t.team.rank*t.share+first+i, err)
+			return n, fmt.Errorf("micro-batch %d: %w", t.first+first+i, err)
 		}
 	}
 	return n, nil
 }
 
 // weigh sets the weights of this process's batches of a step to the Counts of their losses.
-func (t *trainer) weigh(batches []batch) error {
+func (t *crew) weigh(batches []batch) error {
 	if t.micro == 1 {
 		return t.workers[0].weigh(&batches[0])
 	}
@@ -181,7 +151,7 @@ func (t *trainer) weigh(batches []batch) error {
 }
 
 // merge adds the last partial sum to the previous one.
-func (t *trainer) merge() {
+func (t *crew) merge() {
 	n := len(t.sums)
 	a, b := &t.sums[n-2], t.sums[n-1]
 	add(a.grads, b.grads)
@@ -203,7 +173,7 @@ func add(a, b []*tensor.Dense) {
 }
 
 // keep copies gradients that belong to graphs, because the next round overwrites them.
-func (t *trainer) keep() {
+func (t *crew) keep() {
 	for i := range t.sums {
 		s := &t.sums[i]
 		if s.buffer {
@@ -227,7 +197,7 @@ func (t *trainer) keep() {
 }
 
 // release returns a partial sum's buffer to t.free.
-func (t *trainer) release(s partial) {
+func (t *crew) release(s partial) {
 	if s.buffer {
 		t.free = append(t.free, s.grads)
 	}

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -28,12 +29,10 @@ func recovered(do func() error) (panicked any, err error) {
 // Evaluate, Goexit becomes an error, and no goroutine is left.
 func TestUsersFunctionsMayPanic(t *testing.T) {
 	fit := func(p train.Problem) error {
-		_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 2}, train.RunOptions{Workers: 4})
-		return err
+		return failure(train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 2}, train.RunOptions{Workers: 4}))
 	}
 	evaluate := func(p train.Problem) error {
-		_, err := train.Evaluate(context.Background(), p)
-		return err
+		return failure(train.Evaluate(context.Background(), p))
 	}
 	if err := fit(digits(t, 1)); err != nil { // starts the kernels' goroutines, which stay
 		t.Fatal(err)
@@ -62,17 +61,12 @@ func TestUsersFunctionsMayPanic(t *testing.T) {
 			p.Validation = changed(p.Validation, later(fail))
 		}},
 		{"a worker's loss", fit, func(p *train.Problem, fail func()) {
-			loss := p.Loss
-			var mu sync.Mutex
-			built := 0
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-				mu.Lock()
-				defer mu.Unlock()
-				if built++; built > 2 { // the first two calls are in the caller's goroutine, one for training and one for validation
+			var built atomic.Int32
+			beforeLoss(p, func(*layers.Build, G.Nodes) {
+				if built.Add(1) > 2 { // the first two calls are in the caller's goroutine, one for training and one for validation
 					fail()
 				}
-				return loss(b, inputs)
-			}
+			})
 		}},
 	} {
 		for way, fail := range map[string]func(){"panic": func() { panic(errMine) }, "Goexit": runtime.Goexit} {
@@ -114,8 +108,7 @@ func TestPanicInAGroup(t *testing.T) {
 		}
 		wg.Go(func() { // the others don't notice the end of the goroutine
 			panics[rank], errs[rank] = recovered(func() error {
-				_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 2, MaxEpochs: 1}, train.RunOptions{Group: l})
-				return err
+				return failure(train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 2, MaxEpochs: 1}, train.RunOptions{Group: l}))
 			})
 		})
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -18,10 +18,7 @@ import (
 // TestFitNumbersOfItsOwn adds to the loss the mean square of numbers that aren't inputs.
 func TestFitNumbersOfItsOwn(t *testing.T) {
 	start := []float32{1, 2, 3, 4}
-	other, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(layers.NewParams(tensor.Float32, 1))(t)
 	for _, c := range []struct {
 		name    string
 		params  func(p train.Problem) *layers.Params // Params that have the numbers; nil if they are a plain node
@@ -40,35 +37,22 @@ func TestFitNumbersOfItsOwn(t *testing.T) {
 			p := digits(t, 1)
 			numbers := &layers.Param{Name: "numbers", Value: tensor.New(tensor.WithShape(4), tensor.Of(tensor.Float32))}
 			if c.params != nil {
-				var err error
-				if numbers, err = c.params(p).New("numbers", layers.Init{}, 4); err != nil {
-					t.Fatal(err)
-				}
+				numbers = must.Get(c.params(p).New("numbers", layers.Init{}, 4))(t)
 			}
 			copy(numbers.Value.Float32s(), start)
-			plain := p.Loss
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-				loss, _, err := plain(b, inputs)
-				if err != nil {
-					return layers.Loss{}, nil, err
-				}
-				g := loss.Mean.Graph()
-				var n *G.Node
+			afterLoss(&p, func(b *layers.Build, inputs G.Nodes, loss *layers.Loss) {
+				n, g := (*G.Node)(nil), inputs[0].Graph()
 				if c.params == nil {
 					n = G.NewVector(g, tensor.Float32, G.WithName("numbers"), G.WithShape(4), G.WithValue(numbers.Value))
-				} else if n, err = b.Bind(g, numbers); err != nil {
-					return layers.Loss{}, nil, err
+				} else {
+					n = G.Must(b.Bind(g, numbers))
 				}
 				if c.fixed {
 					b.Fixed = append(b.Fixed, n)
 				}
-				loss.Mean, err = G.Add(loss.Mean, G.Must(G.Mean(G.Must(G.Square(n)))))
-				return loss, nil, err
-			}
-			_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{})
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-				t.Fatalf("got %v, want an error that contains %q (none if empty)", err, c.want)
-			}
+				loss.Mean = G.Must(G.Add(loss.Mean, G.Must(G.Mean(G.Must(G.Square(n))))))
+			})
+			wantError(t, "Fit", failure(train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{})), c.want)
 			if trained := !slices.Equal(numbers.Value.Float32s(), start); trained != c.trained {
 				t.Errorf("the numbers are %v (trained: %t, want %t)", numbers.Value, trained, c.trained)
 			}
@@ -79,14 +63,8 @@ func TestFitNumbersOfItsOwn(t *testing.T) {
 // TestFitComputesNoGradientOfInputs checks that no gradient of a training graph is without a reader, such as a gradient
 // of the inputs, although inputs and targets are float32.
 func TestFitComputesNoGradientOfInputs(t *testing.T) {
-	params, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	linear, err := layers.NewLinear(params, 3, 1, layers.LinearConfig{NoBias: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	params := must.Get(layers.NewParams(tensor.Float32, 1))(t)
+	linear := must.Get(layers.NewLinear(params, 3, 1, layers.LinearConfig{NoBias: true}))(t)
 	var g *G.ExprGraph
 	p := train.Problem{
 		Params: params,
@@ -99,16 +77,10 @@ func TestFitComputesNoGradientOfInputs(t *testing.T) {
 			loss, err := layers.MeanSquaredError(b, y, inputs[1], nil)
 			return loss, nil, err
 		},
-		Train: train.Dataset{Len: 2, Batch: func([]int) ([]*tensor.Dense, error) {
-			return []*tensor.Dense{
-				tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float32{1, 2, 3, 4, 5, 6})),
-				tensor.New(tensor.WithShape(2, 1), tensor.WithBacking([]float32{1, 2})),
-			}, nil
-		}},
+		Train: must.Get(train.Tensors(tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float32{1, 2, 3, 4, 5, 6})),
+			tensor.New(tensor.WithShape(2, 1), tensor.WithBacking([]float32{1, 2}))))(t),
 	}
-	if _, err := train.Fit(context.Background(), p, train.Config{BatchSize: 2, MaxEpochs: 1}, train.RunOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(train.Fit(context.Background(), p, train.Config{BatchSize: 2, MaxEpochs: 1}, train.RunOptions{}))(t)
 	var results G.Nodes
 	for _, n := range g.AllNodes() {
 		if g.To(n.ID()).Len() == 0 && n.Type() != nil { // the node of a gorgonia.Read has no type
@@ -163,30 +135,19 @@ func TestFitErrors(t *testing.T) {
 			*p = counted(*p, func(examples []int) float32 { return float32(16 - examples[0]) })
 		}, "validation batch 1 of epoch 0: the Count of the loss must be at least 0 and finite, got -34"},
 		"a Count that isn't a scalar": {func(p *train.Problem, _ *setup) {
-			plain := p.Loss
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-				loss, metrics, err := plain(b, inputs)
-				loss.Count = inputs[0]
-				return loss, metrics, err
-			}
+			afterLoss(p, func(_ *layers.Build, inputs G.Nodes, loss *layers.Loss) { loss.Count = inputs[0] })
 		}, "the Count of the loss must be a scalar node in the graph of the inputs, or nil"},
 		"a Count only in training": {func(p *train.Problem, _ *setup) {
-			plain := p.Loss
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-				loss, metrics, err := plain(b, inputs)
+			afterLoss(p, func(b *layers.Build, _ G.Nodes, loss *layers.Loss) {
 				if b.Mode == layers.Evaluation {
 					loss.Count = nil
 				}
-				return loss, metrics, err
-			}
+			})
 		}, "every graph of the loss must have a Count, or none"},
 		"a Count that is an int": {func(p *train.Problem, _ *setup) {
-			plain := p.Loss
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-				loss, metrics, err := plain(b, inputs)
+			afterLoss(p, func(_ *layers.Build, inputs G.Nodes, loss *layers.Loss) {
 				loss.Count = G.NewScalar(inputs[0].Graph(), tensor.Int, G.WithName("count"), G.WithValue(3))
-				return loss, metrics, err
-			}
+			})
 		}, "a loss, its Count or a metric must be a float32 or float64, got int"},
 		"callback fails": {func(_ *train.Problem, c *setup) {
 			c.OnCheck = func([]train.Check, bool) (bool, error) { return false, broken }
@@ -201,9 +162,7 @@ func TestFitErrors(t *testing.T) {
 			}
 		}, "no parameter"},
 		"a loss whose parameters are frozen": {func(p *train.Problem, _ *setup) {
-			if err := p.Params.Freeze("up", "down"); err != nil {
-				panic(err)
-			}
+			must.Do(t, p.Params.Freeze("up", "down"))
 		}, "all parameters of the loss are frozen, so there is nothing to train: leave one of them unfrozen, or compute the loss with Evaluate"},
 		"a target that isn't a class": {func(p *train.Problem, _ *setup) {
 			p.Train = changed(p.Train, func(_ []int, values []*tensor.Dense) { values[1].Data().([]int)[3] = 4 })
@@ -217,30 +176,19 @@ func TestFitErrors(t *testing.T) {
 			}
 		}, "a scalar node in the graph of the inputs"},
 		"an input made by Loss": {func(p *train.Problem, _ *setup) {
-			loss := p.Loss
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-				return loss(b, G.Nodes{G.NewMatrix(inputs[0].Graph(), tensor.Float32, G.WithShape(inputs[0].Shape()...), G.WithName("mine")), inputs[1]})
-			}
+			beforeLoss(p, func(_ *layers.Build, inputs G.Nodes) {
+				inputs[0] = G.NewMatrix(inputs[0].Graph(), tensor.Float32, G.WithShape(inputs[0].Shape()...), G.WithName("mine"))
+			})
 		}, `the loss reads "mine", which has no value: use the inputs`},
 		"a parameter that is bound and not used": {func(p *train.Problem, _ *setup) {
-			loss := p.Loss
-			w, err := p.Params.New("w", layers.Zeros(), 1)
-			if err != nil {
-				panic(err)
-			}
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-				if _, err := b.Bind(inputs[0].Graph(), w); err != nil {
-					return layers.Loss{}, nil, err
-				}
-				return loss(b, inputs)
-			}
+			w := must.Get(p.Params.New("w", layers.Zeros(), 1))(t)
+			beforeLoss(p, func(b *layers.Build, inputs G.Nodes) { G.Must(b.Bind(inputs[0].Graph(), w)) })
 		}, "the loss must depend on every parameter that it binds"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, config := digits(t, 1), setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{}}
 			c.change(&p, &config)
-			_, err := train.Fit(context.Background(), p, config.Config, config.RunOptions)
-			wantError(t, "Fit", err, c.want)
+			wantError(t, "Fit", failure(train.Fit(context.Background(), p, config.Config, config.RunOptions)), c.want)
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
@@ -26,14 +27,8 @@ func scripted(t *testing.T, trainLosses, valLosses []float64) (train.Problem, *l
 // scriptedFrom is scripted for a run that starts at the given epoch.
 func scriptedFrom(t *testing.T, epoch int, trainLosses, valLosses []float64) (train.Problem, *layers.Param) {
 	t.Helper()
-	p, err := layers.NewParams(tensor.Float64, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := p.New("w", layers.Zeros(), 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(layers.NewParams(tensor.Float64, 1))(t)
+	w := must.Get(p.New("w", layers.Zeros(), 1, 1))(t)
 	batch := func(x, y float64) ([]*tensor.Dense, error) {
 		return []*tensor.Dense{
 			tensor.New(tensor.WithShape(1, 1), tensor.WithBacking([]float64{x})), tensor.New(tensor.WithShape(1, 1), tensor.WithBacking([]float64{y})),
@@ -205,10 +200,7 @@ func TestStoppingResumes(t *testing.T) {
 				}})
 				return end{fmt.Sprintf("%+v", r), w.Value.Data().([]float64)[0]}, err
 			}
-			want, err := fit(filepath.Join(t.TempDir(), "c"), 0, -1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(fit(filepath.Join(t.TempDir(), "c"), 0, -1))(t)
 			for until := 1; until <= c.epochs; until++ {
 				if testing.Short() && until != (c.epochs+1)/2 {
 					continue
@@ -241,8 +233,7 @@ func TestStoppingResumesChanged(t *testing.T) {
 		t.Fatalf("got %+v, %v, want an early stop after 4 epochs", r, err)
 	}
 	for _, s := range []train.StoppingConfig{{Patience: 2, Monitor: "train_loss"}, {Patience: 2, Mode: "max"}, {Patience: 2, KeepLast: true}} {
-		_, err := fit(s, true)
-		wantError(t, s, err, "resume with")
+		wantError(t, s, failure(fit(s, true)), "resume with")
 	}
 	if r, err := fit(train.StoppingConfig{Patience: 3, Mode: "min"}, true); err != nil || len(r.History) != 5 || r.Best.Epoch != 1 {
 		t.Errorf("resumed with more patience: got %+v, %v, want 5 epochs, the best being epoch 1", r, err)

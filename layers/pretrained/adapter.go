@@ -78,9 +78,13 @@ func (c Config) OpenAdapter(fsys fs.FS, base *layers.Params) (*layers.Adapter, e
 		return nil, k.done()
 	}
 	var compared []string
-	err := c.adapted(fsys, base, targeted, &low)
+	header, err := safetensors.OpenFS(fsys, adapterWeights)
 	if err == nil {
-		compared, err = c.sameBase(fsys, base)
+		header.Close()
+		err = c.adapted(header.Entries, base, targeted, &low)
+	}
+	if err == nil {
+		compared, err = c.sameBase(fsys, header.Entries, base)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", adapterWeights, err)
@@ -133,14 +137,9 @@ func (k *keys) targets() func(module string) bool {
 }
 
 // adapted sets the Targets and Whole of an adapter to the layers with tensors in its file.
-func (c Config) adapted(fsys fs.FS, base *layers.Params, targeted func(module string) bool, low *layers.LowRank) error {
-	header, err := safetensors.OpenFS(fsys, adapterWeights)
-	if err != nil {
-		return err
-	}
-	header.Close()
+func (c Config) adapted(entries []safetensors.Entry, base *layers.Params, targeted func(module string) bool, low *layers.LowRank) error {
 	shapes := map[string][]int{}
-	for _, e := range header.Entries {
+	for _, e := range entries {
 		shapes[e.Name] = e.Shape
 	}
 	tensors, err := c.Tensors(base)
@@ -186,14 +185,9 @@ func (c Config) adapted(fsys fs.FS, base *layers.Params, targeted func(module st
 }
 
 // sameBase compares the base's weights in an adapter's file with the base, and returns their names in the file.
-func (c Config) sameBase(fsys fs.FS, base *layers.Params) (names []string, err error) {
-	header, err := safetensors.OpenFS(fsys, adapterWeights)
-	if err != nil {
-		return nil, err
-	}
-	header.Close()
+func (c Config) sameBase(fsys fs.FS, entries []safetensors.Entry, base *layers.Params) (names []string, err error) {
 	roundings := map[string]float64{} // relative to a number
-	for _, e := range header.Entries {
+	for _, e := range entries {
 		roundings[e.Name] = map[string]float64{"BF16": 1.0 / (1 << 8), "F16": 1.0 / (1 << 11), "F32": 1.0 / (1 << 24)}[e.Dtype]
 	}
 	tensors, err := c.Tensors(base)

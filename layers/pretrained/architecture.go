@@ -61,7 +61,6 @@ type Config struct {
 	// For embeddings, from modules.json and the files that it names.
 	Pooling   layers.Pooling
 	Normalize bool              // divide an embedding by its length
-	Lowercase bool              // texts are converted to lower case before they become tokens
 	Prompts   map[string]string // texts to put in front, by their purpose
 	Prompt    string            // the name of the prompt for texts without a purpose; empty for none
 }
@@ -84,6 +83,12 @@ func (c Config) States() Config {
 		})
 	}
 	return c
+}
+
+// parts returns the settings of the model, and of its blocks' attention and feed-forward layers.
+func (c *Config) parts() (*layers.ModelConfig, *layers.AttentionConfig, *layers.FeedForwardConfig) {
+	b := &c.Model.Block
+	return &c.Model, &b.Attention, &b.FeedForward
 }
 
 // windows changes the windows of all blocks.

@@ -36,8 +36,7 @@ func firstToken(a layers.Activation) layers.SequenceClassifierConfig {
 
 // bert copies the keys that bert shares with architectures that come from it, except positions.
 func (k *keys) bert(c *Config) {
-	m := &c.Model
-	a, f := &m.Block.Attention, &m.Block.FeedForward
+	m, a, f := c.parts()
 	k.only("position_embedding_type", "absolute")
 	k.copy("vocab_size", &m.Vocab, "hidden_size", &m.Dim, "num_hidden_layers", &m.Layers, "num_attention_heads", &a.Heads,
 		"intermediate_size", &f.Hidden, "hidden_act", &f.Activation, "layer_norm_eps", &m.Block.Norm.Eps, "tie_word_embeddings", &m.Tied,

@@ -14,12 +14,6 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-const (
-	configFile     = "config.json"
-	adapter        = "adapter_config.json"
-	generationFile = "generation_config.json"
-)
-
 // ReadConfig reads the configuration of a published folder: config.json, generation_config.json, modules.json with the
 // files that it names and, for models that cut texts, the limit in tokenizer_config.json. A missing key has the default
 // of the reference library, transformers. A key that changes what the model computes must be known; others are ignored.

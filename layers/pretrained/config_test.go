@@ -21,6 +21,26 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
+// failure returns the error of a call: failure(ReadConfig(fsys)).
+func failure[T any](_ T, err error) error { return err }
+
+// wantUnsupported checks that err is an *UnsupportedError about a key, with its value and what is supported.
+func wantUnsupported(t *testing.T, what string, err error, key string) {
+	t.Helper()
+	var u *UnsupportedError
+	if !errors.As(err, &u) || u.Key != key || u.Value == "" || u.Want == "" {
+		t.Errorf("%s: got the error %v, want an *UnsupportedError about %s", what, err, key)
+	}
+}
+
+// wantError checks that err is an error that contains a text, or nil if the text is empty.
+func wantError(t *testing.T, what any, err error, text string) {
+	t.Helper()
+	if (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), text) {
+		t.Errorf("%v: got the error %v, want one that contains %q (none if empty)", what, err, text)
+	}
+}
+
 // folder returns a folder with these files. The first is config.json.
 func folder(config string, others ...string) fstest.MapFS {
 	fsys := fstest.MapFS{configFile: {Data: []byte(config)}}
@@ -33,25 +53,24 @@ func folder(config string, others ...string) fstest.MapFS {
 // TestDefaults checks that a config.json with only a model_type means the same as one with all the values that the
 // reference library has for missing keys, in today's spelling.
 func TestDefaults(t *testing.T) {
-	content := must.Get(os.ReadFile("testdata/defaults.json"))(t)
 	var full map[string]json.RawMessage
-	must.Do(t, json.Unmarshal(content, &full))
+	must.Do(t, readJSON(os.DirFS("testdata"), "defaults.json", maxJSON, &full))
 	for _, a := range architectures {
-		want, err := ReadConfig(folder(string(full[a.name])))
+		want, err := ReadConfig(folder(string(full[a.Name])))
 		if err != nil {
-			t.Errorf("%s: %v", a.name, err)
+			t.Errorf("%s: %v", a.Name, err)
 			continue
 		}
-		got, err := ReadConfig(folder(fmt.Sprintf(`{"model_type": %q}`, a.name)))
+		got, err := ReadConfig(folder(fmt.Sprintf(`{"model_type": %q}`, a.Name)))
 		if err != nil {
-			t.Errorf("%s: %v", a.name, err)
+			t.Errorf("%s: %v", a.Name, err)
 			continue
 		}
 		x, _ := members(got)
 		y, _ := members(want)
 		if !maps.EqualFunc(x, y, func(x, y any) bool { return show(x) == show(y) }) || got.MaxLen != want.MaxLen ||
 			got.Start != want.Start || got.Pad != want.Pad || !slices.Equal(got.End, want.End) {
-			t.Errorf("%s: without keys\n%+v\nwith them\n%+v", a.name, got, want)
+			t.Errorf("%s: without keys\n%+v\nwith them\n%+v", a.Name, got, want)
 		}
 	}
 }
@@ -132,9 +151,7 @@ func TestSentenceSettings(t *testing.T) {
 			t.Errorf("%s: a sigmoid is %t, the limit %d, %v", test.what, c.Sigmoid, c.MaxLen, err)
 		}
 	}
-	if _, err := ReadConfig(folder(bertScore(""), length(`{"model_max_length": 0}`)...)); err == nil || !strings.Contains(err.Error(), "tokenizer_config.json: model_max_length must be at least 1, got 0") {
-		t.Error(err)
-	}
+	wantError(t, "no tokens", failure(ReadConfig(folder(bertScore(""), length(`{"model_max_length": 0}`)...))), "tokenizer_config.json: model_max_length must be at least 1, got 0")
 }
 
 func TestUnsupported(t *testing.T) {
@@ -187,19 +204,12 @@ func TestUnsupported(t *testing.T) {
 		{"sbert_ce_default_activation_function", bertScore(`"num_labels": 3, "sbert_ce_default_activation_function": "torch.nn.modules.activation.Sigmoid"`), nil},
 		{"transformer_task", bertScore(""), append(modules(`{}`), "sentence_bert_config.json", `{"transformer_task": "sequence-classification"}`)},
 	} {
-		_, err := ReadConfig(folder(test.config, test.others...))
-		var u *UnsupportedError
-		if !errors.As(err, &u) || u.Key != test.key || u.Value == "" || u.Want == "" {
-			t.Errorf("%s %v: %v", test.config, test.others, err)
-		}
+		wantUnsupported(t, test.config+strings.Join(test.others, " "), failure(ReadConfig(folder(test.config, test.others...))), test.key)
 	}
 	fsys := folder("")
 	delete(fsys, configFile)
 	fsys[adapter] = &fstest.MapFile{Data: []byte("{}")}
-	var u *UnsupportedError
-	if _, err := ReadConfig(fsys); !errors.As(err, &u) || u.Key != adapter {
-		t.Errorf("an adapter: %v", err)
-	}
+	wantUnsupported(t, "an adapter", failure(ReadConfig(fsys)), adapter)
 }
 
 // TestEmbeddingFolder reads a folder as sentence-transformers writes it, with the model in a folder of its own.
@@ -216,7 +226,7 @@ func TestEmbeddingFolder(t *testing.T) {
 		fsys[name] = &fstest.MapFile{Data: []byte(content)}
 	}
 	c := must.Get(ReadConfig(fsys))(t)
-	if c.Folder != "0_Transformer" || c.Head != "states" || c.MaxLen != 256 || !c.Lowercase || !c.Normalize || c.Pooling != layers.LastPooling ||
+	if c.Folder != "0_Transformer" || c.Head != "states" || c.MaxLen != 256 || !c.Normalize || c.Pooling != layers.LastPooling ||
 		c.Prompts["query"] != "find: " || c.Prompt != "query" || c.Model.Outputs != 0 || *c.Model.Block.Attention.Window != (layers.Window{Left: -1}) {
 		t.Errorf("read %+v", c)
 	}
@@ -237,10 +247,7 @@ func TestFiles(t *testing.T) {
 	}
 	delete(fsys, weights)
 	fsys[adapter] = &fstest.MapFile{Data: []byte("{}")} // then the file may hold only the adapter's weights
-	var u *UnsupportedError
-	if _, err := Files(fsys); !errors.As(err, &u) || u.Key != adapter {
-		t.Errorf("an adapter: %v", err)
-	}
+	wantUnsupported(t, "an adapter", failure(Files(fsys)), adapter)
 }
 
 func TestGenerationConfig(t *testing.T) {
@@ -347,9 +354,7 @@ func TestHostile(t *testing.T) {
 		start := time.Now()
 		_, err := OpenFS(fsys, tensor.Float32)
 		runtime.ReadMemStats(&after)
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%.100s %.100q: error %v, want %q", test.config, test.others, err, test.want)
-		}
+		wantError(t, fmt.Sprintf("%.100s %.100q", test.config, test.others), err, test.want)
 		if took := time.Since(start); took > time.Second {
 			t.Errorf("%.100s %.100q: took %v", test.config, test.others, took)
 		}
@@ -393,9 +398,7 @@ func FuzzReadConfig(f *testing.F) {
 		c.Memory(tensor.Float32)
 		if k, err := c.write(tensor.Float32); err == nil {
 			content := must.Get(json.Marshal(k.values))(t)
-			if _, err := ReadConfig(folder(string(content))); err != nil {
-				t.Errorf("written as %s: %v", content, err)
-			}
+			wantError(t, string(content), failure(ReadConfig(folder(string(content)))), "")
 		}
 	})
 }

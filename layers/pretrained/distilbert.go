@@ -11,8 +11,7 @@ var distilbert = architecture{
 	classifier: firstToken(layers.ReLU),
 	aliases:    map[string]string{"hidden_size": "dim", "num_attention_heads": "n_heads", "num_hidden_layers": "n_layers"},
 	config: func(k *keys, c *Config) {
-		m := &c.Model
-		a, f := &m.Block.Attention, &m.Block.FeedForward
+		m, a, f := c.parts()
 		k.copy("vocab_size", &m.Vocab, "dim", &m.Dim, "n_layers", &m.Layers, "n_heads", &a.Heads, "hidden_dim", &f.Hidden, "activation", &f.Activation,
 			"dropout", &m.Block.Dropout, "dropout", &m.Dropout, "attention_dropout", &a.Dropout, "tie_word_embeddings", &m.Tied)
 		k.learned("max_position_embeddings", c, 0)

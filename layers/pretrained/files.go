@@ -62,11 +62,6 @@ func Files(fsys fs.FS) ([]string, error) {
 	return files, nil
 }
 
-func exists(fsys fs.FS, name string) bool {
-	_, err := fs.Stat(fsys, name)
-	return err == nil
-}
-
 // noWeights returns the error for a folder without weights, or with several other safetensors files.
 func noWeights(fsys fs.FS, folder string, other []string) error {
 	for _, name := range []string{"pytorch_model.bin", "pytorch_model.bin.index.json"} {

@@ -1,7 +1,6 @@
 package pretrained
 
 import (
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -60,9 +59,7 @@ func TestSaveChooses(t *testing.T) {
 			}
 			dir := t.TempDir()
 			if err := Save(dir, c, p); err != nil {
-				if !strings.Contains(err.Error(), test.want) {
-					t.Errorf("got error %v, want %q", err, test.want)
-				}
+				wantError(t, "Save", err, test.want)
 				return
 			}
 			again := must.Get(Open(dir, tensor.Float64))(t)
@@ -74,12 +71,7 @@ func TestSaveChooses(t *testing.T) {
 				ids[i] = r.IntN(11)
 			}
 			x := batch{ids: tensor.New(tensor.WithShape(2, 9), tensor.WithBacking(ids)), lengths: tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{9, 9}))}
-			got, want := again.run(t, x, &layers.Build{}), m.run(t, x, &layers.Build{})
-			for i := range want {
-				if math.Abs(got[i]-want[i]) > 1e-12*(1+math.Abs(want[i])) {
-					t.Fatalf("logit %d is %g, want %g", i, got[i], want[i])
-				}
-			}
+			compare(t, "logits", again.run(t, x, &layers.Build{}), m.run(t, x, &layers.Build{}), 1e-12, 1)
 		})
 	}
 }

@@ -11,8 +11,7 @@ var gpt2 = architecture{
 	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1}, classifier: lastToken, heads: textHeads,
 	aliases: map[string]string{"hidden_size": "n_embd", "max_position_embeddings": "n_positions", "num_attention_heads": "n_head", "num_hidden_layers": "n_layer"},
 	config: func(k *keys, c *Config) {
-		m := &c.Model
-		a, f := &m.Block.Attention, &m.Block.FeedForward
+		m, a, f := c.parts()
 		k.copy("vocab_size", &m.Vocab, "n_embd", &m.Dim, "n_layer", &m.Layers, "n_head", &a.Heads, "n_inner", &f.Hidden,
 			"activation_function", &f.Activation, "layer_norm_epsilon", &m.Block.Norm.Eps, "tie_word_embeddings", &m.Tied,
 			"resid_pdrop", &m.Block.Dropout, "embd_pdrop", &m.Dropout, "attn_pdrop", &a.Dropout)

@@ -21,8 +21,7 @@ var gptNeo = architecture{
 	}},
 	classifier: lastToken, heads: textHeads, aliases: map[string]string{"num_attention_heads": "num_heads", "num_hidden_layers": "num_layers"},
 	config: func(k *keys, c *Config) {
-		m := &c.Model
-		a, f := &m.Block.Attention, &m.Block.FeedForward
+		m, a, f := c.parts()
 		k.copy("vocab_size", &m.Vocab, "hidden_size", &m.Dim, "num_layers", &m.Layers, "num_heads", &a.Heads, "intermediate_size", &f.Hidden,
 			"activation_function", &f.Activation, "layer_norm_epsilon", &m.Block.Norm.Eps, "tie_word_embeddings", &m.Tied,
 			"resid_dropout", &m.Block.Dropout, "embed_dropout", &m.Dropout, "attention_dropout", &a.Dropout)

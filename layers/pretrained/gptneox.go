@@ -10,8 +10,7 @@ var gptNeoX = architecture{
 		"bos_token_id": 0, "eos_token_id": 2}`,
 	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1}, classifier: lastToken,
 	config: func(k *keys, c *Config) {
-		m := &c.Model
-		a, f := &m.Block.Attention, &m.Block.FeedForward
+		m, a, f := c.parts()
 		k.copy("vocab_size", &m.Vocab, "hidden_size", &m.Dim, "num_hidden_layers", &m.Layers, "num_attention_heads", &a.Heads,
 			"intermediate_size", &f.Hidden, "hidden_act", &f.Activation, "layer_norm_eps", &m.Block.Norm.Eps, "max_position_embeddings", &c.MaxLen,
 			"attention_bias", (*not)(&a.NoBias), "use_parallel_residual", &m.Block.Parallel, "tie_word_embeddings", &m.Tied,

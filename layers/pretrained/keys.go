@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
@@ -114,6 +115,11 @@ func readKeys(fsys fs.FS, file string, optional bool) *keys {
 	return k
 }
 
+func exists(fsys fs.FS, name string) bool {
+	_, err := fs.Stat(fsys, name)
+	return err == nil
+}
+
 // defaults adds the members of an object in JSON to those that are missing.
 func (k *keys) defaults(object string) {
 	values := map[string]any{}
@@ -199,7 +205,7 @@ func written(v any) any {
 			return *v
 		}
 	case *layers.Activation:
-		return activations[max(0, slices.IndexFunc(activations, func(a activation) bool { return a.value == *v }))].name
+		return activations[max(0, slices.IndexFunc(activations, func(a choices.Entry[layers.Activation]) bool { return a.Value == *v }))].Name
 	case **layers.Window: // with the token itself
 		if *v != nil {
 			return (*v).Left + 1
@@ -259,12 +265,13 @@ func (k *keys) read(name string, value, v any) {
 		k.read(name, value, &all)
 		*v = id(append(all, -1)[0])
 	case *layers.Activation:
-		i := slices.IndexFunc(activations, func(a activation) bool { return a.name == value })
-		if i < 0 {
-			k.fail(unsupported(name, value, text.List(len(activations), len(activations), ", ", func(i int) string { return activations[i].name })))
+		x, _ := value.(string)
+		a, ok := activations.Get(x)
+		if !ok {
+			k.fail(unsupported(name, value, activations.String()))
 			return
 		}
-		*v = activations[i].value
+		*v = a
 	case **layers.Window:
 		want = set(v, &layers.Window{Left: n - 1}, whole && n >= 1, "a whole number from 1, or null for no window")
 	}
@@ -302,88 +309,31 @@ func (k *keys) only(list ...any) {
 	}
 }
 
-// An activation is a name of an activation. The first name of each is written.
-type activation struct {
-	name  string
-	value layers.Activation
-}
-
-var activations = []activation{
-	{"gelu", layers.GELU}, {"gelu_python", layers.GELU}, {"gelu_new", layers.GELUTanh}, {"gelu_pytorch_tanh", layers.GELUTanh},
-	{"gelu_fast", layers.GELUTanh}, {"gelu_accurate", layers.GELUTanh}, {"relu", layers.ReLU}, {"silu", layers.SiLU}, {"swish", layers.SiLU},
-	{"tanh", layers.Tanh},
-}
-
-// learned copies the length of a table of learned positions. The key counts the rows that no token has, too; there are
-// skipped of them.
-func (k *keys) learned(name string, c *Config, skipped int) {
-	rows := skipped + learnedLen(c.Model)
-	k.copy(name, &rows)
-	c.MaxLen = max(0, rows-skipped)
-	c.Model.Positions = layers.Learned{MaxLen: c.MaxLen}
-}
-
-// learnedLen returns the length of a model's table of learned positions, or 0. In a list, the table comes first.
-func learnedLen(m layers.ModelConfig) int {
-	p := m.Positions
-	if list, ok := p.(layers.PositionsList); ok && len(list.Schemes) > 0 {
-		p = list.Schemes[0]
+// object returns the first of the named members that is an object with members. If there is none, the result is empty.
+func (k *keys) object(names ...string) *keys {
+	for _, name := range names {
+		k.know(name, true)
 	}
-	table, _ := p.(layers.Learned)
-	return table.MaxLen
-}
-
-// The values of layer_types.
-const (
-	fullAttention    = "full_attention"
-	slidingAttention = "sliding_attention"
-)
-
-// layerTypes copies which blocks have the sliding window and, unless they are nil, the positions local. The argument
-// slides says so for a missing layer_types.
-func (k *keys) layerTypes(m *layers.ModelConfig, window *layers.Window, local layers.PositionsConfig, slides func(i int) bool) {
-	if m.Layers > maxCount {
-		k.fail(fmt.Errorf("there can be at most %d layers, got %d", maxCount, m.Layers))
-		return
-	}
-	types := make([]string, m.Layers)
-	for i := range types {
-		sliding := k.writing && m.Block.Attention.Window != nil || !k.writing && slides(i)
-		for _, v := range m.Variants {
-			sliding = sliding || slices.Contains(v.Blocks, i)
-		}
-		if types[i] = fullAttention; sliding {
-			types[i] = slidingAttention
+	for _, name := range names {
+		if value, ok := k.values[name].(map[string]any); ok && len(value) > 0 {
+			return &keys{values: value}
+		} else if !ok && k.values[name] != nil {
+			k.invalid(name, "an object")
 		}
 	}
-	if k.copy("layer_types", &types); k.writing {
-		return
-	}
-	var blocks []int
-	for i, kind := range types {
-		if kind == slidingAttention {
-			blocks = append(blocks, i)
-		} else if kind != fullAttention {
-			k.fail(unsupported("layer_types", kind, fullAttention+" or "+slidingAttention))
-		}
-	}
-	switch {
-	case len(types) != m.Layers:
-		k.invalid("layer_types", fmt.Sprintf("a list of %d, one for each layer", m.Layers))
-	case window == nil && local == nil || len(blocks) == 0:
-	case len(blocks) == m.Layers && local == nil:
-		m.Block.Attention.Window = window
-	default:
-		m.Variants = []layers.BlockVariant{{Blocks: blocks, Window: window, Positions: local}}
+	return &keys{values: map[string]any{}, writing: k.writing}
+}
+
+// put takes over the error of p. If k is writing, p becomes a member of it.
+func (k *keys) put(name string, p *keys) {
+	if k.fail(p.err); k.writing {
+		k.values[name] = p.values
 	}
 }
 
-// slidingWindow returns the first window that a block has, or nil.
-func slidingWindow(m layers.ModelConfig) *layers.Window {
-	for _, v := range m.Variants {
-		if v.Window != nil {
-			return v.Window
-		}
-	}
-	return m.Block.Attention.Window
+// activations lists the names of activations. The first name of each is written.
+var activations = choices.Table[layers.Activation]{
+	{Name: "gelu", Value: layers.GELU}, {Name: "gelu_python", Value: layers.GELU}, {Name: "gelu_new", Value: layers.GELUTanh},
+	{Name: "gelu_pytorch_tanh", Value: layers.GELUTanh}, {Name: "gelu_fast", Value: layers.GELUTanh}, {Name: "gelu_accurate", Value: layers.GELUTanh},
+	{Name: "relu", Value: layers.ReLU}, {Name: "silu", Value: layers.SiLU}, {Name: "swish", Value: layers.SiLU}, {Name: "tanh", Value: layers.Tanh},
 }

@@ -30,8 +30,7 @@ func (k *keys) gated(c *Config) {
 
 // gatedSizes copies the same keys except those of positions. The argument act is the key of the activation.
 func (k *keys) gatedSizes(c *Config, act string) {
-	m := &c.Model
-	a, f := &m.Block.Attention, &m.Block.FeedForward
+	m, a, f := c.parts()
 	k.copy("vocab_size", &m.Vocab, "hidden_size", &m.Dim, "num_hidden_layers", &m.Layers, "max_position_embeddings", &c.MaxLen,
 		"num_attention_heads", &a.Heads, "num_key_value_heads", &a.KeyValueHeads, "head_dim", &a.HeadDim, "attention_dropout", &a.Dropout,
 		"intermediate_size", &f.Hidden, act, &f.Activation, "rms_norm_eps", &m.Block.Norm.Eps, "tie_word_embeddings", &m.Tied)

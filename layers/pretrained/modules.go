@@ -11,13 +11,6 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-const (
-	modulesFile   = "modules.json"
-	sentenceFile  = "config_sentence_transformers.json"
-	lengthFile    = "sentence_bert_config.json" // the name may have another kind than bert
-	tokenizerFile = "tokenizer_config.json"
-)
-
 // A module is an entry of modules.json, which sentence-transformers writes.
 type module struct{ path, kind string }
 
@@ -101,7 +94,7 @@ func (c *Config) readSentence(fsys fs.FS, modules []module, k *keys) error {
 }
 
 // readLength reads the number of tokens at which texts are cut: max_seq_length or, if no file has it, the tokenizer's
-// own limit. It also reads whether texts are converted to lower case. Only a folder with modules has files for both.
+// own limit. Only a folder with modules has a file with max_seq_length.
 func (c *Config) readLength(fsys fs.FS, modules bool) error {
 	limit, task, output, states := 0, "feature-extraction", "token_embeddings", "last_hidden_state"
 	if c.Head == "classes" {
@@ -113,7 +106,7 @@ func (c *Config) readLength(fsys fs.FS, modules bool) error {
 	}
 	for _, kind := range kinds {
 		k := readKeys(fsys, path.Join(c.Folder, "sentence_"+kind+"_config.json"), true)
-		k.copy("max_seq_length", &limit, "do_lower_case", &c.Lowercase)
+		k.copy("max_seq_length", &limit)
 		forward := k.object("modality_config").object("text")
 		forward.only("method", "forward", "method_output_name", states)
 		k.fail(forward.err)

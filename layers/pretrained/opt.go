@@ -10,8 +10,7 @@ var opt = architecture{
 		"do_layer_norm_before": true, "enable_bias": true, "tie_word_embeddings": true}`,
 	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1}, classifier: lastToken, heads: textHeads,
 	config: func(k *keys, c *Config) {
-		m := &c.Model
-		a, f := &m.Block.Attention, &m.Block.FeedForward
+		m, a, f := c.parts()
 		k.copy("vocab_size", &m.Vocab, "hidden_size", &m.Dim, "num_hidden_layers", &m.Layers, "num_attention_heads", &a.Heads, "ffn_dim", &f.Hidden,
 			"activation_function", &f.Activation, "enable_bias", (*not)(&a.NoBias), "enable_bias", (*not)(&f.NoBias),
 			"do_layer_norm_before", (*not)(&m.Block.PostNorm), "tie_word_embeddings", &m.Tied,

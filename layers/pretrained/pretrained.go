@@ -1,42 +1,35 @@
 package pretrained
 
 import (
-	"strings"
-
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/text"
 )
 
 // architectures lists the architectures that open, each under its model_type.
-var architectures = []struct {
-	name string
-	architecture
-}{
-	{"llama", llama},
-	{"gpt2", gpt2},
-	{"qwen2", qwen2},
-	{"qwen3", qwen3},
-	{"mistral", mistral},
-	{"gemma3_text", gemma3},
-	{"gpt_neo", gptNeo},
-	{"gpt_neox", gptNeoX},
-	{"opt", opt},
-	{"gemma2", gemma2},
-	{"bert", bert},
-	{"roberta", roberta("RobertaForMaskedLM", 50265)},
-	{"xlm-roberta", roberta("XLMRobertaForMaskedLM", 30522)},
-	{"camembert", roberta("CamembertForMaskedLM", 30522)},
-	{"distilbert", distilbert},
-	{"mpnet", mpnet},
-	{"modernbert", modernbert},
+var architectures = choices.Table[architecture]{
+	{Name: "llama", Value: llama},
+	{Name: "gpt2", Value: gpt2},
+	{Name: "qwen2", Value: qwen2},
+	{Name: "qwen3", Value: qwen3},
+	{Name: "mistral", Value: mistral},
+	{Name: "gemma3_text", Value: gemma3},
+	{Name: "gpt_neo", Value: gptNeo},
+	{Name: "gpt_neox", Value: gptNeoX},
+	{Name: "opt", Value: opt},
+	{Name: "gemma2", Value: gemma2},
+	{Name: "bert", Value: bert},
+	{Name: "roberta", Value: roberta("RobertaForMaskedLM", 50265)},
+	{Name: "xlm-roberta", Value: roberta("XLMRobertaForMaskedLM", 30522)},
+	{Name: "camembert", Value: roberta("CamembertForMaskedLM", 30522)},
+	{Name: "distilbert", Value: distilbert},
+	{Name: "mpnet", Value: mpnet},
+	{Name: "modernbert", Value: modernbert},
 }
 
 func architectureOf(kind string) (architecture, error) {
-	var known []string
-	for _, a := range architectures {
-		if a.name == kind {
-			return a.architecture, nil
-		}
-		known = append(known, a.name)
+	a, ok := architectures.Get(kind)
+	if !ok {
+		return a, unsupported("model_type", kind, "one of "+architectures.String()+text.DidYouMean(kind, architectures.Names()))
 	}
-	return architecture{}, unsupported("model_type", kind, "one of "+strings.Join(known, ", ")+text.DidYouMean(kind, known))
+	return a, nil
 }

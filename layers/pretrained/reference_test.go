@@ -70,8 +70,7 @@ func each(t *testing.T, do func(t *testing.T, r reference)) {
 
 func (r reference) open(t *testing.T, dtype tensor.Dtype) *Model {
 	t.Helper()
-	m := must.Get(Open(r.dir, dtype))(t)
-	return m
+	return must.Get(Open(r.dir, dtype))(t)
 }
 
 // A batch is a part of a case's inputs.
@@ -103,18 +102,13 @@ func (m *Model) forward(t *testing.T, b *layers.Build, g *G.ExprGraph, x batch) 
 	if x.segments != nil {
 		b.Segments = input("segments", x.segments)
 	}
-	var out *G.Node
-	var err error
 	switch {
 	case m.Decoder != nil:
-		out, err = m.Decoder.Forward(b, ids, mask)
+		return must.Get(m.Decoder.Forward(b, ids, mask))(t)
 	case m.Encoder != nil:
-		out, err = m.Encoder.Forward(b, ids, mask)
-	default:
-		out, err = m.Classifier.Forward(b, ids, mask)
+		return must.Get(m.Encoder.Forward(b, ids, mask))(t)
 	}
-	must.Do(t, err)
-	return out
+	return must.Get(m.Classifier.Forward(b, ids, mask))(t)
 }
 
 // run returns the model's output for a batch as float64. The outputs at padding are 0.
@@ -200,8 +194,7 @@ func TestLogits(t *testing.T) {
 func TestGradients(t *testing.T) {
 	each(t, func(t *testing.T, r reference) {
 		m := r.open(t, tensor.Float64)
-		tensors := must.Get(m.Tensors(m.Params))(t)
-		r.compareGradients(t, m, &layers.Build{}, r.values, m.Params, tensors)
+		r.compareGradients(t, m, &layers.Build{}, r.values, m.Params, must.Get(m.Tensors(m.Params))(t))
 	})
 }
 
@@ -218,9 +211,8 @@ func (r reference) compareGradients(t *testing.T, m *Model, b *layers.Build, exp
 			}
 		}
 	}
-	loss, err := layers.CrossEntropy(b, out, G.NewTensor(g, tensor.Int, targets.Dims(), G.WithShape(targets.Shape()...), G.WithName("targets"), G.WithValue(targets)),
-		layers.CrossEntropyOptions{})
-	must.Do(t, err)
+	loss := must.Get(layers.CrossEntropy(b, out, G.NewTensor(g, tensor.Int, targets.Dims(), G.WithShape(targets.Shape()...), G.WithName("targets"), G.WithValue(targets)),
+		layers.CrossEntropyOptions{}))(t)
 	var value G.Value
 	G.Read(loss.Mean, &value)
 	must.Get(G.Grad(loss.Mean, b.Learnables()...))(t)
@@ -236,8 +228,7 @@ func (r reference) compareGradients(t *testing.T, m *Model, b *layers.Build, exp
 		clear(q.Value.Float64s())
 	}
 	for _, n := range b.Learnables() {
-		grad := must.Get(n.Grad())(t)
-		copy(p.Get(n.Name()).Value.Float64s(), floats(grad))
+		copy(p.Get(n.Name()).Value.Float64s(), floats(must.Get(n.Grad())(t)))
 	}
 	file := filepath.Join(t.TempDir(), "gradients")
 	must.Do(t, p.SaveTensors(file, tensors, nil))
@@ -281,8 +272,7 @@ func TestCache(t *testing.T) {
 				}
 			}
 			position += count - 1
-			logits := must.Get(session.Step(rows))(t)
-			for i, row := range logits {
+			for i, row := range must.Get(session.Step(rows))(t) {
 				if row != nil {
 					compare(t, "cached", row, want[(i*s[1]+position)*vocab:][:vocab], 1e-9, 0)
 				}
@@ -309,9 +299,7 @@ func TestSave(t *testing.T) {
 		}
 		c := m.Config
 		c.Type = "" // the first architecture with these settings, which needn't be the same
-		if err := Save(filepath.Join(t.TempDir(), "chosen"), c, m.Params); err != nil {
-			t.Errorf("without a Type: %v", err)
-		}
+		wantError(t, "without a Type", Save(filepath.Join(t.TempDir(), "chosen"), c, m.Params), "")
 		if !slices.Equal(m.run(t, r.batch(), &layers.Build{}), again.run(t, r.batch(), &layers.Build{})) {
 			t.Error("the outputs differ after Save and Open")
 		}
@@ -350,7 +338,5 @@ func TestNoEqual(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	c.Type = "gpt2"
-	if err := Save(dir, c, p); err == nil || !strings.Contains(err.Error(), `gpt2: no_bias is false, and there it is true; positions.kind is "alibi"`) {
-		t.Errorf("error %v", err)
-	}
+	wantError(t, "gpt2", Save(dir, c, p), `gpt2: no_bias is false, and there it is true; positions.kind is "alibi"`)
 }

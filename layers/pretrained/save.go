@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -82,7 +81,7 @@ func (c Config) choose(p *layers.Params) (Config, *layers.Params, error) {
 	var err error
 	for i, form := range forms(c) {
 		for _, a := range architectures {
-			form.Type = a.name
+			form.Type = a.Name
 			_, err = form.write(p.Dtype())
 			var differ *differError
 			if errors.As(err, &differ) && (nearest == nil || len(differ.settings) < len(nearest.settings)) {
@@ -200,73 +199,4 @@ func members(c Config) (map[string]any, error) {
 	}
 	walk("", tree)
 	return flat, err
-}
-
-// settled returns a model's configuration with the values that zeros stand for, in one form of several that mean the
-// same.
-func settled(m layers.ModelConfig, head string) layers.ModelConfig {
-	a, f, n := &m.Block.Attention, &m.Block.FeedForward, &m.Block.Norm
-	a.Heads = max(a.Heads, 1)
-	a.KeyValueHeads = cmp.Or(a.KeyValueHeads, a.Heads)
-	a.HeadDim, _ = a.HeadWidth(m.Dim)
-	a.ValueDim = cmp.Or(a.ValueDim, a.HeadDim)
-	a.Scale = cmp.Or(a.Scale, 1/math.Sqrt(float64(a.HeadDim)))
-	if a.QKNorm {
-		a.NormEps = cmp.Or(a.NormEps, 1e-6)
-	}
-	if a.OutputBias == nil {
-		bias := !a.NoBias
-		a.OutputBias = &bias
-	}
-	f.Hidden = cmp.Or(f.Hidden, 4*m.Dim)
-	if n.Kind == "rms" {
-		n.NoBias, n.Eps = false, cmp.Or(n.Eps, 1e-6)
-	} else {
-		n.Kind, n.Eps = "layer", cmp.Or(n.Eps, 1e-5)
-	}
-	m.FinalNorm = m.FinalNorm || !m.Block.PostNorm
-	if m.EmbeddingScale == 0 {
-		m.EmbeddingScale = 1
-		if m.Tied {
-			m.EmbeddingScale = math.Sqrt(float64(m.Dim))
-		}
-	}
-	if m.Tied || head == "text" && m.Outputs == 0 {
-		m.Outputs = m.Vocab
-	}
-	m.NoBias = m.NoBias || m.Tied || m.Outputs == 0
-	m.Positions = settledPositions(m.Positions, a.HeadDim)
-	m.Variants = slices.Clone(m.Variants)
-	for i, v := range m.Variants {
-		m.Variants[i].Positions = settledPositions(v.Positions, a.HeadDim)
-	}
-	m.Init, m.EmbeddingInit, a.Init, a.OutputInit, f.Init, f.OutputInit = layers.Init{}, layers.Init{}, layers.Init{}, layers.Init{}, layers.Init{}, layers.Init{}
-	return m
-}
-
-func settledPositions(p layers.PositionsConfig, head int) layers.PositionsConfig {
-	switch p := p.(type) {
-	case layers.Learned:
-		p.Init = layers.Init{}
-		return p
-	case layers.RelativeBias:
-		return layers.RelativeBias{Buckets: cmp.Or(p.Buckets, 32), MaxDistance: cmp.Or(p.MaxDistance, 128)}
-	case layers.PositionsList:
-		p.Schemes = slices.Clone(p.Schemes)
-		for i, scheme := range p.Schemes {
-			p.Schemes[i] = settledPositions(scheme, head)
-		}
-		return p
-	case layers.Rotary:
-		p.Base, p.Dim = cmp.Or(p.Base, 10000), cmp.Or(p.Dim, head)
-		if s := &p.Scaling; s.Kind == "yarn" || s.Kind == "llama3" {
-			s.Low = cmp.Or(s.Low, 1)
-			s.High = cmp.Or(s.High, map[string]float64{"yarn": 32, "llama3": 4}[s.Kind])
-			if s.Kind == "yarn" {
-				s.Magnitude = cmp.Or(s.Magnitude, 0.1*math.Log(s.Factor)+1)
-			}
-		}
-		return p
-	}
-	return p
 }

@@ -4,7 +4,17 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
+)
+
+// The files with settings, by whose names the settings are listed.
+const (
+	configFile     = "config.json"
+	generationFile = "generation_config.json"
+	tokenizerFile  = "tokenizer_config.json"
+	modulesFile    = "modules.json"
+	sentenceFile   = "config_sentence_transformers.json"
+	lengthFile     = "sentence_bert_config.json" // the name may have another kind than bert
+	adapter        = "adapter_config.json"
 )
 
 // A setting says what keys mean that no code reads. Each has a value at which the reference library computes what this
@@ -104,6 +114,7 @@ var settings = map[string][]setting{
 	modulesFile: {{keys: "idx name", why: "numbers and names the modules"}, {keys: "kwargs", only: `[]`}},
 	lengthFile: {
 		{keys: "backend unpad_inputs", why: "says how the same numbers are computed"},
+		{keys: "do_lower_case", why: "package data/tokenizer reads it"},
 		{keys: "config_args config_kwargs model_args model_kwargs processing_kwargs processor_kwargs tokenizer_args", only: `{}`},
 		{keys: "document_length query_expansion query_length tokenizer_name_or_path", only: `null`},
 	},
@@ -128,28 +139,16 @@ var settings = map[string][]setting{
 	},
 }
 
-// settingsByKey returns settings by their tables and keys. If a table has a key twice, the first setting counts.
-var settingsByKey = sync.OnceValue(func() map[string]map[string]*setting {
-	tables := make(map[string]map[string]*setting, len(settings))
-	for table, list := range settings {
-		byKey := make(map[string]*setting)
-		for i, s := range slices.Backward(list) {
-			for key := range strings.FieldsSeq(s.keys) {
-				byKey[key] = &list[i]
-			}
-		}
-		tables[table] = byKey
-	}
-	return tables
-})
-
 // settingOf returns the setting of a key in the first of the tables that has it, or nil.
 func settingOf(key string, tables ...string) *setting {
-	byTable := settingsByKey()
 	for _, name := range []string{key, "*"} {
 		for _, table := range tables {
-			if s := byTable[table][name]; s != nil {
-				return s
+			for i, s := range settings[table] {
+				for k := range strings.FieldsSeq(s.keys) {
+					if k == name {
+						return &settings[table][i]
+					}
+				}
 			}
 		}
 	}
@@ -159,11 +158,11 @@ func settingOf(key string, tables ...string) *setting {
 // refuse keeps an error if a member that wasn't read has a value that isn't supported. The tables are keys of settings.
 func (k *keys) refuse(tables ...string) {
 	for _, name := range slices.Sorted(maps.Keys(k.values)) {
-		s, value := settingOf(name, tables...), k.values[name]
-		if _, known := k.known[name]; known || s == nil || s.only == "" || value == nil {
+		value := k.values[name]
+		if _, known := k.known[name]; known || value == nil {
 			continue
 		}
-		if !slices.Contains(strings.Split(s.only, "|"), strings.TrimSuffix(show(value), ".0")) {
+		if s := settingOf(name, tables...); s != nil && s.only != "" && !slices.Contains(strings.Split(s.only, "|"), strings.TrimSuffix(show(value), ".0")) {
 			k.fail(unsupported(name, value, strings.ReplaceAll(s.only, "|", " or ")))
 		}
 	}

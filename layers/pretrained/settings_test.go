@@ -20,9 +20,8 @@ import (
 
 // referenceKeys returns the keys that testdata/keys.py has listed, by file or model_type.
 func referenceKeys(t *testing.T) map[string][]string {
-	content := must.Get(os.ReadFile("testdata/keys.json"))(t)
 	var lists map[string]string
-	must.Do(t, json.Unmarshal(content, &lists))
+	must.Do(t, readJSON(os.DirFS("testdata"), "keys.json", maxJSON, &lists))
 	split := map[string][]string{}
 	for name, list := range lists {
 		split[name] = strings.Fields(list)
@@ -121,11 +120,11 @@ func TestEveryKey(t *testing.T) {
 	common := lists[configFile]
 	for _, a := range architectures {
 		var bases []string
-		for _, head := range append(slices.Collect(maps.Keys(a.heads)), "states") {
-			bases = append(bases, fmt.Sprintf(`{"model_type": %q, "architectures": [%q], "id2label": {"0": "a"}, "use_sliding_window": true}`, a.name, a.classFor(head)))
+		for _, head := range append(slices.Collect(maps.Keys(a.Value.heads)), "states") {
+			bases = append(bases, fmt.Sprintf(`{"model_type": %q, "architectures": [%q], "id2label": {"0": "a"}, "use_sliding_window": true}`, a.Name, a.Value.classFor(head)))
 		}
-		check(a.name, slices.Concat(common, lists[a.name]), bases, config, a.name, configFile)
-		delete(lists, a.name)
+		check(a.Name, slices.Concat(common, lists[a.Name]), bases, config, a.Name, configFile)
+		delete(lists, a.Name)
 	}
 	delete(lists, configFile)
 

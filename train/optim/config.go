@@ -69,9 +69,6 @@ func (c Config) Check() error {
 	return nil
 }
 
-// mostCount is the upper limit of each setting that counts steps or observations.
-const mostCount = 1 << 30
-
 // orDefault returns c or, if c is the zero value, the Config of NewAdamW(1e-3).
 func (c Config) orDefault() Config {
 	if c.Solver == nil && c == (Config{}) {
@@ -131,6 +128,11 @@ func (c Config) New() (*Solver, *Plateau, *Average, error) {
 		average = &Average{Decay: c.Average}
 	}
 	return s, plateau, average, nil
+}
+
+// Choices returns the tables of this package that the flags of the command heed choose from, by the names of the flags.
+func Choices() map[string]choices.Choice {
+	return map[string]choices.Choice{"solver": rules.Choice(), "schedule": scheduleChoice}
 }
 
 // ruleJSON is a Rule that goes to JSON and back.

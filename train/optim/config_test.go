@@ -12,6 +12,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/train/optim"
 )
@@ -77,12 +78,8 @@ func TestConfigJSON(t *testing.T) {
 
 func TestConfigCheck(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	if err := valid().Check(); err != nil {
-		t.Fatal(err)
-	}
-	if err := (optim.Config{LearningRate: 0.1}).Check(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, valid().Check())
+	must.Do(t, (optim.Config{LearningRate: 0.1}).Check())
 	for _, c := range []struct {
 		change func(c *optim.Config)
 		want   string

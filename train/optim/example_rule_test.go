@@ -58,18 +58,12 @@ func ExampleRule() {
 	solver := &optim.Solver{Rule: AdaGrad{Eps: 1e-8}, LearningRate: 1, ClipNorm: 5}
 	model := G.NodesToValueGrads(G.Nodes{w})
 	for range 5 {
-		if err := vm.RunAll(); err != nil {
-			log.Fatal(err)
-		}
-		if err := solver.Step(model); err != nil {
-			log.Fatal(err)
-		}
+		check(vm.RunAll())
+		check(solver.Step(model))
 		vm.Reset()
 	}
 	memory, err := solver.State(model, 0)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	fmt.Printf("weights %.3f, memory %s\n", w.Value().Data(), memory[0].Name)
 	// Output:
 	// weights [0.422 -0.030 0.000], memory adagrad.sum

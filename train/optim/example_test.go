@@ -38,15 +38,9 @@ func ExampleSolver() {
 	average := &optim.Average{Decay: 0.9}
 	model := G.NodesToValueGrads(G.Nodes{hidden, head})
 	for step := range 61 {
-		if err := vm.RunAll(); err != nil {
-			log.Fatal(err)
-		}
-		if err := solver.Step(model); err != nil {
-			log.Fatal(err)
-		}
-		if err := average.Update(model); err != nil {
-			log.Fatal(err)
-		}
+		check(vm.RunAll())
+		check(solver.Step(model))
+		check(average.Update(model))
 		if step%30 == 0 {
 			fmt.Printf("step %d: loss %.4f, rate %.3f\n", step, loss.Data(), solver.Rate())
 		}
@@ -56,4 +50,11 @@ func ExampleSolver() {
 	// step 0: loss 0.3721, rate 0.004
 	// step 30: loss 0.0228, rate 0.011
 	// step 60: loss 0.0008, rate 0.002
+}
+
+// check ends an example if there is an error.
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

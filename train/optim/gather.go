@@ -12,34 +12,6 @@ import (
 	"github.com/heed-go/heed/internal/memory"
 )
 
-// param is a parameter with its settings, for one step.
-type param struct {
-	manner
-	weight, grad *tensor.Dense // with the same dtype and shape
-	overwritten  bool          // whether the gradient needn't be set to zero
-	memory       []Memory
-}
-
-// manner says how a parameter is stepped.
-type manner struct {
-	rule        Rule
-	rate, decay float64
-	frozen      bool
-}
-
-// place is a solver's record of the parameter at an index of the model; zero before the solver has seen it.
-type place struct {
-	shape  tensor.Shape
-	dtype  tensor.Dtype
-	memory []Memory
-}
-
-// A Memory is a tensor that a Solver keeps for a parameter, with the parameter's dtype and shape.
-type Memory struct {
-	Name  string // such as "adamw.first"
-	Value *tensor.Dense
-}
-
 // State returns the tensors that the solver keeps for parameter i of the model. They are zero before the first step.
 // They aren't copies: save their values, or restore saved values into them. To resume, call State and restore the
 // values first, and set Steps afterwards, because a Solver with Steps above 0 makes no new tensors. State returns an
@@ -102,7 +74,6 @@ func (s *Solver) resolve(model []G.ValueGrad, part []int) ([]manner, error) {
 	}
 	manners := s.manners[:0]
 	found := make([]bool, len(s.Groups))
-	frozen := 0
 	for i, p := range model {
 		rank := 0
 		if v, ok := p.Value().(*tensor.Dense); ok && v != nil {
@@ -116,7 +87,7 @@ func (s *Solver) resolve(model []G.ValueGrad, part []int) ([]manner, error) {
 		if group := slices.IndexFunc(s.Groups, func(g Group) bool { return g.Match(name, rank) }); group >= 0 {
 			g := s.Groups[group]
 			found[group] = true
-			set.frozen, set.decay, set.rate = g.Frozen, g.WeightDecay, cmp.Or(g.LearningRate, set.rate)
+			set.decay, set.rate = g.WeightDecay, cmp.Or(g.LearningRate, set.rate)
 			if g.Rule != nil {
 				set.rule = g.Rule
 			}
@@ -124,9 +95,7 @@ func (s *Solver) resolve(model []G.ValueGrad, part []int) ([]manner, error) {
 		if set.rule == nil {
 			set.rule = AdamW{}
 		}
-		if set.frozen {
-			frozen++
-		} else if err := set.rule.Check(rank); err != nil {
+		if err := set.rule.Check(rank); err != nil {
 			return nil, fmt.Errorf("optim: parameter %s: %w", label(model, i), err)
 		}
 		manners = append(manners, set)
@@ -135,16 +104,8 @@ func (s *Solver) resolve(model []G.ValueGrad, part []int) ([]manner, error) {
 	if group := slices.Index(found, false); group >= 0 {
 		return nil, fmt.Errorf("optim: Groups[%d] matches no parameter: Match must accept names of the model's nodes, and a parameter belongs to the first Group that matches", group)
 	}
-	if frozen == len(model) && frozen > 0 {
-		return nil, fmt.Errorf("optim: all %d parameters are frozen: leave at least one unfrozen", frozen)
-	}
 	return manners, nil
 }
-
-// largest is the upper bound for rates, factors and limits; it fits float32.
-const largest = 1e30
-
-func inRange(x float64) bool { return x >= 0 && x <= largest }
 
 // check checks the solver's numbers.
 func (s *Solver) check() error {
@@ -178,9 +139,6 @@ func (s *Solver) know(model []G.ValueGrad, i int, p *param) error {
 	if known.dtype != w.Dtype() || !slices.Equal(known.shape, w.Shape()) {
 		return fmt.Errorf("optim: parameter %d was %v of %v, got %v of %v: keep the parameters in the same order", i, known.shape, known.dtype, w.Shape(), w.Dtype())
 	}
-	if p.frozen {
-		return nil
-	}
 	names := p.rule.Memory()
 	if known.memory == nil && s.Steps == 0 {
 		for k, name := range names {
@@ -193,7 +151,7 @@ func (s *Solver) know(model []G.ValueGrad, i int, p *param) error {
 		}
 	}
 	if !slices.EqualFunc(known.memory, names, func(m Memory, name string) bool { return m.Name == name }) {
-		return fmt.Errorf("optim: parameter %s has no memory for its rule %T after %d steps: make a new Solver to unfreeze a parameter or to change its rule", label(model, i), p.rule, s.Steps)
+		return fmt.Errorf("optim: parameter %s has no memory for its rule %T after %d steps: make a new Solver to change its rule", label(model, i), p.rule, s.Steps)
 	}
 	p.memory = known.memory
 	return nil

@@ -6,6 +6,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -19,11 +20,7 @@ func fivefold(t *testing.T, dual bool, solver G.Solver) [][]float64 {
 		wrt = append(wrt, G.NewMatrix(g, tensor.Float64, G.WithShape(3, 2), G.WithName(name), G.WithValue(v)))
 	}
 	cost := G.Must(G.Sum(G.Must(G.HadamardProd(G.Must(G.Add(wrt[0], wrt[1])), wrt[2]))))
-	grads, err := G.Grad(cost, wrt...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	model := optim.Gradients(wrt, grads)
+	model := optim.Gradients(wrt, must.Get(G.Grad(cost, wrt...))(t))
 	var opts []G.VMOpt
 	if dual {
 		model = G.NodesToValueGrads(wrt)
@@ -32,12 +29,8 @@ func fivefold(t *testing.T, dual bool, solver G.Solver) [][]float64 {
 	vm := G.NewTapeMachine(g, opts...)
 	defer vm.Close()
 	for range 5 {
-		if err := vm.RunAll(); err != nil {
-			t.Fatal(err)
-		}
-		if err := solver.Step(model); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, vm.RunAll())
+		must.Do(t, solver.Step(model))
 		vm.Reset()
 	}
 	var out [][]float64
@@ -85,16 +78,10 @@ func TestGradientsOfAnotherShape(t *testing.T) {
 		return G.NewMatrix(g, tensor.Float64, G.WithShape(rows, columns), G.WithName(name), G.WithValue(v))
 	}
 	a, b := matrix("a", 2, 3), matrix("b", 3, 2)
-	grads, err := G.Grad(G.Must(G.Sum(G.Must(G.Mul(a, b)))), a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	model := optim.Gradients(G.Nodes{b, a}, grads)
+	model := optim.Gradients(G.Nodes{b, a}, must.Get(G.Grad(G.Must(G.Sum(G.Must(G.Mul(a, b)))), a, b))(t))
 	vm := G.NewTapeMachine(g)
 	defer vm.Close()
-	if err := vm.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, vm.RunAll())
 	for _, solver := range []G.Solver{optim.NewAdamW(1), G.NewVanillaSolver()} {
 		wantError(t, solver, solver.Step(model), "b has shape (3, 2), but its gradient has shape (2, 3)")
 	}

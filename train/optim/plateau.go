@@ -32,6 +32,9 @@ type Plateau struct {
 	Reductions int
 }
 
+// mostCount is the upper limit of each setting that counts steps or observations.
+const mostCount = 1 << 30
+
 // check returns an error if a number is out of range. The error uses the setting's name in JSON.
 func (p *Plateau) check() error {
 	if err := cmp.Or(

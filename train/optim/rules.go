@@ -43,6 +43,17 @@ type Step struct {
 	scale float64 // factor of the gradient, for a fused rule; 0 means 1
 }
 
+// A Memory is a tensor that a Solver keeps for a parameter, with the parameter's dtype and shape.
+type Memory struct {
+	Name  string // such as "adamw.first"
+	Value *tensor.Dense
+}
+
+// largest is the upper bound for rates, factors and limits; it fits float32.
+const largest = 1e30
+
+func inRange(x float64) bool { return x >= 0 && x <= largest }
+
 // fused reports whether r is a rule of this package. Such a rule multiplies the gradient by Step.scale, which saves a
 // pass over memory. A user's rule that embeds such a rule isn't fused, because it may have its own Update.
 func fused(r Rule) bool {
@@ -70,11 +81,6 @@ var (
 	lionMemory  = []string{"lion.mean"}
 	muonMemory  = []string{"muon.mean"}
 )
-
-// Choices returns the tables of this package that the flags of the command heed choose from, by the names of the flags.
-func Choices() map[string]choices.Choice {
-	return map[string]choices.Choice{"solver": rules.Choice(), "schedule": scheduleChoice}
-}
 
 // SGD is gradient descent, optionally with momentum (Sutskever et al., 2013) in PyTorch's form: the velocity is the
 // decaying sum of the gradients. It adds weight decay times the weight to the gradient.

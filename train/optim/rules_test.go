@@ -6,6 +6,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -105,9 +106,7 @@ func TestRulesAllocate(t *testing.T) {
 		differentiate(params, 0)
 		model := valueGrads(params)
 		return testing.AllocsPerRun(20, func() {
-			if err := s.Step(model); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Step(model))
 		})
 	}
 	if own, want := allocations(AdaGrad{1e-8}), allocations(optim.AdamW{}); own > want {

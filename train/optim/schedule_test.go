@@ -6,20 +6,16 @@ import (
 	"os"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/optim"
 )
 
 // readSchedules returns the learning rates of PyTorch's schedulers by name, and the metrics.
 func readSchedules(t *testing.T) map[string][]float64 {
 	t.Helper()
-	content, err := os.ReadFile("testdata/schedules.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile("testdata/schedules.json"))(t)
 	var rates map[string][]float64
-	if err := json.Unmarshal(content, &rates); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(content, &rates))
 	return rates
 }
 
@@ -50,11 +46,16 @@ func TestSchedulesAgreeWithPyTorch(t *testing.T) {
 }
 
 func TestSchedules(t *testing.T) {
+	plain := optim.Schedule(func(step int) float64 { return float64(step) })
 	for _, c := range []struct {
 		name     string
 		schedule optim.Schedule
 		want     map[int]float64
 	}{
+		{"one after the other", plain.Then(4, plain), map[int]float64{0: 0, 3: 3, 4: 0, 9: 5}},
+		{"a product", plain.Times(plain), map[int]float64{0: 0, 3: 9}},
+		{"linear", optim.Linear(4, 0, 1), map[int]float64{0: 0, 1: 0.25, 4: 1, 9: 1}},
+		{"cosine", optim.Cosine(9, 0), map[int]float64{0: 1, 9: 0}},
 		{"warm-up", optim.WarmUp(4), map[int]float64{0: 0.25, 1: 0.5, 3: 1, 4: 1, 1000: 1}},
 		{"no warm-up", optim.WarmUp(0), map[int]float64{0: 1, 7: 1}},
 		{"cosine after a warm-up", optim.WarmUpCosine(10, 110, 0.1), map[int]float64{0: 0.1, 9: 1, 10: 1, 60: 0.55, 110: 0.1, 5000: 0.1}},
@@ -78,19 +79,9 @@ func TestSchedules(t *testing.T) {
 				t.Errorf("%s: step %d has %v, want %v", c.name, step, got, want)
 			}
 		}
-	}
-}
-
-func TestSchedulesTakeStepsBelow0For0(t *testing.T) {
-	plain := optim.Schedule(func(step int) float64 { return float64(step) })
-	for name, s := range map[string]optim.Schedule{
-		"warm-up": optim.WarmUp(4), "linear": optim.Linear(9, 0.2, 1), "cosine": optim.Cosine(9, 0), "restarts": optim.CosineRestarts(9, 2, 0),
-		"warm-up and cosine": optim.WarmUpCosine(4, 9, 0), "staircase": optim.Staircase(1, 0.5), "inverse square root": optim.InverseSquareRoot(4),
-		"one cycle": optim.OneCycle(9, 3, 0.5, 0), "then": plain.Then(4, plain), "times": plain.Times(plain), "every": plain.Every(2),
-	} {
 		for _, step := range []int{-1, -5, math.MinInt} {
-			if got, want := s(step), s(0); got != want {
-				t.Errorf("%s: step %d has %v, want %v as at step 0", name, step, got, want)
+			if got, want := c.schedule(step), c.schedule(0); got != want {
+				t.Errorf("%s: step %d has %v, want %v as at step 0", c.name, step, got, want)
 			}
 		}
 	}
@@ -113,14 +104,9 @@ func TestPlateauAgreesWithPyTorch(t *testing.T) {
 				t.Errorf("%s: after %d metrics: got %v, PyTorch %v", name, i, got, want[name][i])
 			}
 			p.Observe(c.metric(m))
-			saved, err := json.Marshal(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			saved := must.Get(json.Marshal(p))(t)
 			p = new(optim.Plateau)
-			if err := json.Unmarshal(saved, p); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(saved, p))
 		}
 		if p.Reductions < 3 {
 			t.Errorf("%s: got %d reductions, want 3 or more", name, p.Reductions)

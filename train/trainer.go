@@ -13,9 +13,46 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
+// A trainer computes the gradients of training steps, and updates the parameters with them. The gradient of a step is
+// the mean over its micro-batches, weighted by the Counts of their losses.
+//
 // The processes of a Group divide the work of a step. The micro-batches of a process are a branch of the tree in which
 // gradients are added up. Each process updates its own part of the parameters: it gets the gradients of this part from
 // the other processes, adds them up, updates the part and sends the new values to the other processes.
+type trainer struct {
+	*crew
+	model []G.ValueGrad   // the learnables with the gradients of the last step, for a solver
+	mean  []*meanGradient // the elements of model, if a step has several micro-batches
+
+	team     *team
+	parts    [][]int           // for each process, the indices in model of the parameters that it updates
+	received [][]*tensor.Dense // from each process, its gradients for this process's part of the parameters
+}
+
+// meanGradient is a parameter with its mean gradient over a step.
+type meanGradient struct {
+	param *G.Node
+	grad  *tensor.Dense
+}
+
+func (m *meanGradient) Name() string           { return m.param.Name() }
+func (m *meanGradient) Value() G.Value         { return m.param.Value() }
+func (m *meanGradient) Grad() (G.Value, error) { return m.grad, nil }
+func (m *meanGradient) Overwritten() bool      { return true }
+
+// newTrainer returns the trainer of a process. Its first graph is for a batch like the given one.
+func newTrainer(p Problem, c Config, options RunOptions, team *team, like batch) (*trainer, error) {
+	crew, err := newCrew(p, c, options, team.rank, team.size, like)
+	if err != nil {
+		return nil, err
+	}
+	t := &trainer{crew: crew, team: team, parts: parts(crew.learnables, team.size)}
+	for _, n := range t.learnables {
+		m := &meanGradient{param: n}
+		t.mean, t.model = append(t.mean, m), append(t.model, m)
+	}
+	return t, nil
+}
 
 // parts divides the learnables into n parts of similar size. Each part is a list of increasing indices.
 func parts(learnables G.Nodes, n int) [][]int {
@@ -41,7 +78,7 @@ func (t *trainer) part() []int { return t.parts[t.team.rank] }
 
 // own returns the examples of a step that this process computes. A micro-batch has size examples.
 func (t *trainer) own(examples []int, size int) []int {
-	from := min(t.team.rank*t.share*size, len(examples))
+	from := min(t.first*size, len(examples))
 	return examples[from:min(from+t.share*size, len(examples))]
 }
 
@@ -67,6 +104,20 @@ func (t *trainer) total(batches []batch, err error) (weight float64, processes i
 		}
 	}
 	return weight, processes, nil
+}
+
+// run computes the gradient of a step, counted from 0 over all epochs, and returns the sums of the step. The argument
+// batches holds this process's batches. The argument weight is the weight of the whole step, and processes is the
+// number of processes that have batches.
+func (t *trainer) run(step int, batches []batch, weight float64, processes int) (sums, error) {
+	if t.micro == 1 {
+		g, s, err := t.workers[0].run(uint64(step), batches[0], 1)
+		if err == nil {
+			t.model = g.model
+		}
+		return s, err
+	}
+	return t.reduce(processes, t.crew.run(step, batches, weight))
 }
 
 // reduce adds up the sums of all processes and sets the gradients of this process's part of the parameters. If one
@@ -107,28 +158,24 @@ func (t *trainer) reduceGradients(processes int) error {
 		}
 		return grads
 	}
-	send := func(peer int) []*tensor.Dense {
-		if t.team.rank >= processes {
-			return nil
-		}
-		return pick(t.parts[peer])
-	}
 	if t.received == nil {
 		t.received = make([][]*tensor.Dense, t.team.size)
 	}
-	receive := func(peer int) []*tensor.Dense {
-		if peer >= processes {
+	err := t.team.swap(func(from, to int) []*tensor.Dense {
+		switch {
+		case from >= processes:
 			return nil
-		}
-		if t.received[peer] == nil {
+		case from == t.team.rank:
+			return pick(t.parts[to])
+		case t.received[from] == nil:
 			for _, i := range t.part() {
 				n := t.learnables[i]
-				t.received[peer] = append(t.received[peer], tensor.New(tensor.WithShape(n.Shape()...), tensor.Of(n.Dtype())))
+				t.received[from] = append(t.received[from], tensor.New(tensor.WithShape(n.Shape()...), tensor.Of(n.Dtype())))
 			}
 		}
-		return t.received[peer]
-	}
-	if err := t.team.swap(send, receive); err != nil {
+		return t.received[from]
+	})
+	if err != nil {
 		return err
 	}
 	if t.team.rank < processes {
@@ -175,60 +222,52 @@ func (t *trainer) solve(solver G.Solver) error {
 	if _, err := t.team.agree(nil, s.StepPart(t.model, t.part(), squares)); err != nil {
 		return err
 	}
-	values := func(rank int) (values []*tensor.Dense) {
-		for _, i := range t.parts[rank] {
+	return t.team.swap(func(from, _ int) (values []*tensor.Dense) {
+		for _, i := range t.parts[from] {
 			values = append(values, t.model[i].Value().(*tensor.Dense)) // Bind binds tensors only
 		}
 		return values
-	}
-	return t.team.swap(func(int) []*tensor.Dense { return values(t.team.rank) }, values)
+	})
 }
 
-// states sets the memories of a part of the model's parameters to the solver's memory for them.
-func states(s *optim.Solver, model []G.ValueGrad, part []int, memories [][]optim.Memory) (err error) {
+// states returns the memory of a solver, which may be nil, for each parameter in a part of the model.
+func (t *trainer) states(s *optim.Solver, part []int) (memories [][]optim.Memory, err error) {
+	memories = make([][]optim.Memory, len(t.model))
 	for _, i := range part {
-		if memories[i], err = s.State(model, i); err != nil {
+		if s == nil || err != nil {
 			break
 		}
+		memories[i], err = s.State(t.model, i)
 	}
-	return err
+	return memories, err
 }
 
 // memories returns the solver's memory for each parameter. In a Group, the first process collects the memory of the
 // others; the others return only their own.
-func (f *fit) memories() ([][]optim.Memory, error) {
-	memories := make([][]optim.Memory, len(f.train.model))
-	_, err := f.team.agree(nil, states(f.solver, f.train.model, f.train.part(), memories))
-	if err != nil || f.team.size == 1 {
+func (t *trainer) memories(s *optim.Solver) ([][]optim.Memory, error) {
+	memories, err := t.states(s, t.part())
+	if _, err = t.team.agree(nil, err); err != nil || t.team.size == 1 {
 		return memories, err
 	}
-	if f.team.rank == 0 {
-		s := f.solver
+	if t.team.rank == 0 {
 		empty := &optim.Solver{Rule: s.Rule, LearningRate: s.LearningRate, WeightDecay: s.WeightDecay, Groups: s.Groups} // its State makes tensors for the memory of the others
-		err = states(empty, f.train.model, slices.Concat(f.train.parts[1:]...), memories)
+		for _, i := range slices.Concat(t.parts[1:]...) {
+			if err == nil {
+				memories[i], err = empty.State(t.model, i)
+			}
+		}
 	}
-	if _, err := f.team.agree(nil, err); err != nil {
+	if _, err := t.team.agree(nil, err); err != nil {
 		return nil, err
 	}
-	pick := func(rank int) (tensors []*tensor.Dense) {
-		for _, i := range f.train.parts[rank] {
+	return memories, t.team.swap(func(from, to int) (tensors []*tensor.Dense) {
+		for _, i := range t.parts[from] {
 			for _, m := range memories[i] {
-				tensors = append(tensors, m.Value)
+				if to == 0 {
+					tensors = append(tensors, m.Value)
+				}
 			}
 		}
 		return tensors
-	}
-	send := func(peer int) []*tensor.Dense {
-		if peer > 0 {
-			return nil
-		}
-		return pick(f.team.rank)
-	}
-	receive := func(peer int) []*tensor.Dense {
-		if f.team.rank > 0 {
-			return nil
-		}
-		return pick(peer)
-	}
-	return memories, f.team.swap(send, receive)
+	})
 }

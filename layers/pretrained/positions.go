@@ -44,28 +44,6 @@ func (k *keys) rotation(c *Config, positions layers.PositionsConfig, p *keys, th
 	return r
 }
 
-// object returns the first of the named members that is an object with members. If there is none, the result is empty.
-func (k *keys) object(names ...string) *keys {
-	for _, name := range names {
-		k.know(name, true)
-	}
-	for _, name := range names {
-		if value, ok := k.values[name].(map[string]any); ok && len(value) > 0 {
-			return &keys{values: value}
-		} else if !ok && k.values[name] != nil {
-			k.invalid(name, "an object")
-		}
-	}
-	return &keys{values: map[string]any{}, writing: k.writing}
-}
-
-// put takes over the error of p. If k is writing, p becomes a member of it.
-func (k *keys) put(name string, p *keys) {
-	if k.fail(p.err); k.writing {
-		k.values[name] = p.values
-	}
-}
-
 // scaling copies the parameters of a rotary embedding, except its base and the share that is rotated.
 func (k *keys) scaling(s *layers.RotaryScaling, maxLen int) {
 	if s.Kind == "" {
@@ -105,4 +83,23 @@ func (k *keys) scaling(s *layers.RotaryScaling, maxLen int) {
 	default:
 		k.fail(unsupported("rope_type", s.Kind, "default, linear, dynamic, llama3 or yarn"))
 	}
+}
+
+// learned copies the length of a table of learned positions. The key counts the rows that no token has, too; there are
+// skipped of them.
+func (k *keys) learned(name string, c *Config, skipped int) {
+	rows := skipped + learnedLen(c.Model)
+	k.copy(name, &rows)
+	c.MaxLen = max(0, rows-skipped)
+	c.Model.Positions = layers.Learned{MaxLen: c.MaxLen}
+}
+
+// learnedLen returns the length of a model's table of learned positions, or 0. In a list, the table comes first.
+func learnedLen(m layers.ModelConfig) int {
+	p := m.Positions
+	if list, ok := p.(layers.PositionsList); ok && len(list.Schemes) > 0 {
+		p = list.Schemes[0]
+	}
+	table, _ := p.(layers.Learned)
+	return table.MaxLen
 }
