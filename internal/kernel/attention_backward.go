@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
+)
 
 // Backward sets dq, dk and dv to the gradients of q, k and v, given dout, the gradient of the output, and the results
 // out and lse of Forward. If dbias isn't nil, Backward sets it to the gradient of the mask's bias; it has the bias's
@@ -90,16 +94,7 @@ func (r *attentionRows[F]) run(task int) {
 // or redoBackward handles it.
 func (a *Attention[F]) passedOver(b, h, t int) bool {
 	row := a.row(b, h, t)
-	return a.lse[row] == F(math.Inf(-1)) || a.dead != nil && a.dead[row] || allZero(a.dout.from(b, h, t)[:a.Value])
-}
-
-func allZero[F Float](x []F) bool {
-	for _, v := range x {
-		if v != 0 {
-			return false
-		}
-	}
-	return true
+	return a.lse[row] == F(math.Inf(-1)) || a.dead != nil && a.dead[row] || portable.AllZero(a.dout.from(b, h, t)[:a.Value])
 }
 
 // attentionBackward is the task that computes the gradients for one part of the keys and some sets of heads.
@@ -248,26 +243,12 @@ func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads, capped []
 	p, g := scores[from:stop], grads[from:stop]
 	s.body.expShift(p, p, shift)
 	var tiny F // Smaller weights become 0: products with subnormal numbers are slow, and slopes cause many of them.
-	if is32[F]() {
+	if portable.Is32[F]() {
 		tiny = 0x1p-100
 	}
 	s.body.scoreGrad(g, p, less, tiny) // sets g to 0 where p is 0, as masked values may be NaN
 	clearOutside(scores, from, stop)
 	clearOutside(grads, from, stop)
-}
-
-// scoreGradPortable replaces g, the gradients of the weights p, with the gradients of the scores. The argument less is
-// Σ p·g over the row. It sets p and g to 0 if the weight is 0, even if the gradient is NaN, or if the weight is below
-// tiny and the gradient is finite.
-func scoreGradPortable[F Float](g, p []F, less, tiny F) {
-	p = p[:len(g)]
-	for i, w := range p {
-		if d := g[i] - less; w == 0 || w < tiny && finite(d) {
-			p[i], g[i] = 0, 0
-		} else {
-			g[i] = w * d
-		}
-	}
 }
 
 // attentionSum is the task that adds the parts of dQ, in order, and searches the gradients for NaN.

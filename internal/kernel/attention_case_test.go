@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
 )
 
 // attentionCase holds operands and results of attention.
@@ -87,7 +89,7 @@ func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 	inf := F(math.Inf(1))
 	largest, sum := -inf, F(0)
 	for j := range scores {
-		s := a.Scale * dotPortable(q, c.k.from(b, group, j)[:a.Width])
+		s := a.Scale * portable.Dot(q, c.k.from(b, group, j)[:a.Width])
 		slope[j] = 1
 		if a.Softcap > 0 {
 			s = F(math.Tanh(float64(s / a.Softcap)))
@@ -139,7 +141,7 @@ func (c *attentionCase[F]) check(t *testing.T, tol float64) {
 	for i, got := range c.results() {
 		largest := 1.0
 		for _, x := range want[i] {
-			if finite(x) {
+			if portable.Finite(x) {
 				largest = max(largest, math.Abs(float64(x)))
 			}
 		}

@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
+)
 
 // Forward sets out to the attention of the queries q over the keys k and values v. Keys and values have a.Groups heads.
 // Forward also sets lse, which Backward needs. It has one element per query, B·H·T in all: the log-sum-exp of the
@@ -140,7 +144,7 @@ func (s *attentionScratch[F]) softmax(scores []F, from, stop int) (largest F) {
 	largest = s.body.softmax(live, live)
 	clear(scores[:from])
 	clear(scores[stop:])
-	if finite(largest) {
+	if portable.Finite(largest) {
 		return largest
 	}
 	if largest == F(math.Inf(-1)) {

@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
+)
 
 // This file handles NaN and infinite operands. The tiles multiply everything that they read, so a NaN or an infinity in
 // a masked key, or in a query whose output no loss uses, turns zeros into NaN. If a result holds NaN, everything is
@@ -39,7 +43,7 @@ func (a *Attention[F]) redoBackward() {
 	weights, capped, grads, keep := make([]F, keys), make([]F, keys), make([]F, keys), a.keepAll()
 	a.eachTouched(touched, func(b, h, t int) {
 		g, group := a.dout.from(b, h, t)[:a.Value], h/a.perGroup()
-		if allZero(g) {
+		if portable.AllZero(g) {
 			return
 		}
 		a.weights(weights, capped, b, h, t)
@@ -103,9 +107,9 @@ func (a *Attention[F]) touched(backward bool) []bool {
 		}
 		for t := range a.Mask.Shape[2] {
 			row := a.row(b, h, t)
-			bad := !allFinite(a.q.from(b, h, t)[:a.Width]) || a.Mask.Slopes != nil && !finite(a.Mask.Slopes[h])
+			bad := !allFinite(a.q.from(b, h, t)[:a.Width]) || a.Mask.Slopes != nil && !portable.Finite(a.Mask.Slopes[h])
 			if backward {
-				bad = bad || !allFinite(a.dout.from(b, h, t)[:a.Value]) || !finite(a.lse[row]) && a.lse[row] != inf
+				bad = bad || !allFinite(a.dout.from(b, h, t)[:a.Value]) || !portable.Finite(a.lse[row]) && a.lse[row] != inf
 			}
 			a.keepRow(keep, b, h, t)
 			allow, bias := a.Mask.Allow, a.Mask.Bias
@@ -118,7 +122,7 @@ func (a *Attention[F]) touched(backward bool) []bool {
 			start, end := a.Mask.span(b, t, t+1)
 			for j := start; j < end && !bad; j++ {
 				if (allow == nil || allow[j]) && (bias == nil || bias[j] != inf) {
-					bad = badKey[j] || badValue[j] && keep[j] != 0 || bias != nil && !finite(bias[j])
+					bad = badKey[j] || badValue[j] && keep[j] != 0 || bias != nil && !portable.Finite(bias[j])
 				}
 			}
 			touched[row] = bad
@@ -145,11 +149,11 @@ func (a *Attention[F]) weights(w, capped []F, b, h, t int) F {
 	clear(w)
 	start, end := a.Mask.span(b, t, t+1)
 	for j := start; j < end; j++ {
-		w[j] = a.Scale * dotPortable(q, a.k.from(b, h/a.perGroup(), j)[:a.Width])
+		w[j] = a.Scale * portable.Dot(q, a.k.from(b, h/a.perGroup(), j)[:a.Width])
 	}
 	from, stop := a.maskRow(w, capped, b, h, t, 0)
 	live := w[from:stop]
-	largest, sum := maxOfPortable(live), F(0)
+	largest, sum := portable.MaxOf(live), F(0)
 	if largest == inf {
 		clear(live)
 		return inf
@@ -198,7 +202,7 @@ func skipAxpy[F Float](y []F, a F, x []F) {
 
 func allFinite[F Float](x []F) bool {
 	for _, v := range x {
-		if !finite(v) {
+		if !portable.Finite(v) {
 			return false
 		}
 	}

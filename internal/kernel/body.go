@@ -4,13 +4,9 @@ import (
 	"slices"
 	"sync"
 	"unsafe"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
 )
-
-// Float is the set of element types.
-type Float interface{ float32 | float64 }
-
-// is32 reports whether F is float32.
-func is32[F Float]() bool { return unsafe.Sizeof(F(0)) == 4 }
 
 // An instructionSet holds the functions for processors with certain instructions.
 type instructionSet struct {
@@ -40,7 +36,7 @@ var instructionSets = append(assembly(), &instructionSet{
 	f32:      &body[float32]{vectorTable: vectorPortable[float32](), tiles: gemmPortable[float32]()},
 	f64:      &body[float64]{vectorTable: vectorPortable[float64](), tiles: gemmPortable[float64]()},
 	bfloat16: bfloat16Portable(4, 4),
-	int8:     int8Tiles{one: int8DotsPortable},
+	int8:     int8Tiles{one: portable.Int8Dots},
 })
 
 // inUse is the best instruction set that this processor can run. Tests change it.
@@ -53,7 +49,7 @@ func Instructions() string { return inUse.name }
 // bodyOf returns the body in use. Each conversion is from a type to the same type. A checked conversion would take
 // longer than the work on a short row.
 func bodyOf[F Float]() *body[F] {
-	if is32[F]() {
+	if portable.Is32[F]() {
 		return (*body[F])(unsafe.Pointer(inUse.f32))
 	}
 	return (*body[F])(unsafe.Pointer(inUse.f64))

@@ -18,7 +18,7 @@ func distanceOf(d Distance, delta, x, t float64) (value, dx float64) {
 	case d == SquaredError:
 		return by * by, 2 * by
 	case d == BinaryCrossEntropy:
-		yes := 1 / (1 + math.Exp(-x))
+		yes := logistic(x)
 		return -t*math.Log(yes) - (1-t)*math.Log(1-yes), yes - t
 	case d == HuberError && math.Abs(by) <= delta:
 		return by * by / 2, by
@@ -46,7 +46,7 @@ func testDistances[F Float](t *testing.T, tol float64) {
 			grad := make([]float64, n)
 			for i := range x {
 				if d == BinaryCrossEntropy {
-					targets[i] = F(1 / (1 + math.Exp(-float64(targets[i]))))
+					targets[i] = F(logistic(float64(targets[i])))
 				}
 				p := i / width
 				weights[p] = F(math.Abs(float64(weights[p])))

@@ -1,6 +1,10 @@
 package kernel
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
+)
 
 // GemmBFloat16 computes C = alpha·op(A)·op(B) + beta·C like [Gemm], but rounds the elements of A and B to bfloat16
 // first. A bfloat16 has 8 significant bits and the range of a float32. Sums and C have float32.
@@ -44,7 +48,7 @@ type bfloat16Work struct {
 // as the set's tiles for float32, so that both pack B in the same way.
 type bfloat16Tiles struct {
 	rows       int // rows of a tile
-	depth      int // most terms that are packed at once, a multiple of bfloat16Terms; a panel of B stays in the first cache
+	depth      int // most terms that are packed at once, a multiple of BFloat16Terms; a panel of B stays in the first cache
 	band, slab int // most rows and columns of a block
 	tile       func(t *bfloat16Tile)
 	round      func(x []float32) // rounds to bfloat16; the length is a multiple of 8
@@ -60,7 +64,7 @@ type bfloat16Tile struct {
 	a, b, c  []float32
 	rsA, csA int // distances between rows and between columns of A
 	ldc      int // distance between rows of C
-	steps    int // number of groups of bfloat16Terms terms; at least 1
+	steps    int // number of groups of BFloat16Terms terms; at least 1
 	tiles    int // number of tiles, at least 1
 	keep     int // 0 if the sums begin at 0, 1 if they begin at the elements of C
 }
@@ -76,19 +80,13 @@ func bfloat16Portable(rows, cols int) bfloat16Tiles {
 					*sum = 0
 				}
 				for s := range t.steps {
-					p := s * bfloat16Terms
-					*sum = tdpbf16ps(*sum, a[p*t.csA:], t.csA, t.b[p*cols+j:], cols)
+					p := s * portable.BFloat16Terms
+					*sum = portable.TDPBF16PS(*sum, a[p*t.csA:], t.csA, t.b[p*cols+j:], cols)
 				}
 			}
 		}
 	}
-	return bfloat16Tiles{rows: rows, depth: 128, band: 480, slab: 256, tile: tile, round: bfloat16RoundPortable}
-}
-
-func bfloat16RoundPortable(x []float32) {
-	for i, v := range x {
-		x[i] = roundBFloat16(v)
-	}
+	return bfloat16Tiles{rows: rows, depth: 128, band: 480, slab: 256, tile: tile, round: portable.RoundBFloat16s}
 }
 
 // divide chooses the blocks. If there is enough work, each worker gets at least two tasks.
@@ -167,14 +165,14 @@ func (w *bfloat16Work) sum(s *bfloat16Scratch, sums []float32, ld, i, j, rows, c
 	b, width, t := &w.set.bfloat16, w.set.f32.tiles.cols, &s.tile
 	for p := 0; p < w.k; p += b.depth {
 		terms := min(b.depth, w.k-p)
-		t.steps = parts(terms, bfloat16Terms)
+		t.steps = parts(terms, portable.BFloat16Terms)
 		t.keep = min(p, 1)
 		w.packB(s, p, j, cols, terms)
 		for y := 0; y < rows; y += bfloat16Band {
 			band := min(bfloat16Band, rows-y)
 			w.packA(s, i+y, p, band, terms)
 			for x := 0; x < cols; x += width {
-				t.a, t.b, t.c, t.ldc = s.a, s.b[x*t.steps*bfloat16Terms:], sums[y*ld+x:], ld
+				t.a, t.b, t.c, t.ldc = s.a, s.b[x*t.steps*portable.BFloat16Terms:], sums[y*ld+x:], ld
 				t.tiles = band / b.rows
 				if x+width > cols {
 					t.tiles = 0
@@ -210,7 +208,7 @@ func (w *bfloat16Work) part(s *bfloat16Scratch, row int, sums []float32, ld, row
 // column. The distances make that rows or columns begin in different sets of the cache.
 func (w *bfloat16Work) packA(s *bfloat16Scratch, i, p, rows, terms int) {
 	t, height := &s.tile, w.set.bfloat16.rows
-	lines, length, ld := roundUp(rows, height), t.steps*bfloat16Terms, t.steps*bfloat16Terms+16
+	lines, length, ld := roundUp(rows, height), t.steps*portable.BFloat16Terms, t.steps*portable.BFloat16Terms+16
 	t.rsA, t.csA = ld, 1
 	start, stored, some := i*w.lda+p, rows, terms
 	if w.transA {
@@ -230,7 +228,7 @@ func (w *bfloat16Work) packA(s *bfloat16Scratch, i, p, rows, terms int) {
 
 // packB packs terms p, p+1, … of some columns of op(B), which begin at j, in panels that are as wide as a tile.
 func (w *bfloat16Work) packB(s *bfloat16Scratch, p, j, cols, terms int) {
-	tiles, length := &w.set.f32.tiles, s.tile.steps*bfloat16Terms
+	tiles, length := &w.set.f32.tiles, s.tile.steps*portable.BFloat16Terms
 	s.b = grown(s.b, roundUp(cols, tiles.cols)*length)
 	for x := 0; x < cols; x += tiles.cols {
 		panel, some := s.b[x*length:][:tiles.cols*length], min(tiles.cols, cols-x)

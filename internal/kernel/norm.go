@@ -1,7 +1,5 @@
 package kernel
 
-import "math"
-
 // normBlock is the number of rows whose contributions to the gradients of gamma and beta are added up in order.
 const normBlock = 32
 
@@ -26,34 +24,6 @@ func (layerNormLoop[F]) run(w *loopWork[F], lo, hi int) {
 	rows := hi - lo
 	lo, hi = lo*w.width, hi*w.width
 	w.body.layerNorm(w.out[lo:hi], w.x[lo:hi], w.y, w.z, F(w.width), w.a, rows)
-}
-
-func layerNormPortable[F Float](y, x, gamma, beta []F, width, eps F, rows int) {
-	n := len(gamma)
-	for r := range rows {
-		x, y := x[r*n:][:n], y[r*n:][:n]
-		mean, inv := moments(x, eps)
-		for i, v := range x {
-			y[i] = (v - mean) * inv * gamma[i]
-		}
-		for i, b := range beta {
-			y[i] += b
-		}
-	}
-}
-
-// moments returns the mean of a row and 1/√(variance + eps).
-func moments[F Float](x []F, eps F) (mean, inv F) {
-	var sum F
-	for _, v := range x {
-		sum += v
-	}
-	mean = sum / F(len(x))
-	var sq F
-	for _, v := range x {
-		sq += (v - mean) * (v - mean)
-	}
-	return mean, F(1 / math.Sqrt(float64(sq/F(len(x))+eps)))
 }
 
 // LayerNormGrad sets dx, dgamma and, if it isn't nil, dbeta to the gradients of LayerNorm, where g is the gradient of
@@ -81,44 +51,5 @@ func (layerNormGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 		first, end := lo*n, (lo+rows)*n
 		w.body.layerNormGrad(w.out[first:end], sums[:n], sums[n:], w.x[first:end], w.y, w.z[first:end], F(n), w.a, rows)
 		w.addPlus(first, end)
-	}
-}
-
-func layerNormGradPortable[F Float](dx, dgamma, dbeta, x, gamma, g []F, width, eps F, rows int) {
-	n := len(gamma)
-	for r := range rows {
-		layerNormGradRow(dx[r*n:][:n], dgamma, dbeta, x[r*n:][:n], gamma, g[r*n:][:n], eps)
-	}
-}
-
-// layerNormGradRow sets dx for one row and adds the row's part to dgamma and dbeta. If x̂ is the normalised row and d =
-// g·gamma, then dx = (d − mean(d) − x̂·mean(d·x̂))/σ.
-func layerNormGradRow[F Float](dx, dgamma, dbeta, x, gamma, g []F, eps F) {
-	zero := true
-	for _, v := range g {
-		if v != 0 {
-			zero = false
-			break
-		}
-	}
-	if zero {
-		clear(dx)
-		return
-	}
-	mean, inv := moments(x, eps)
-	var sum, dot F
-	for i, v := range g {
-		xhat := (x[i] - mean) * inv
-		d := v * gamma[i]
-		sum += d
-		dot += d * xhat
-		dgamma[i] += v * xhat
-		dbeta[i] += v
-	}
-	sum /= F(len(x))
-	dot /= F(len(x))
-	for i, v := range g {
-		xhat := (x[i] - mean) * inv
-		dx[i] = (v*gamma[i] - sum - xhat*dot) * inv
 	}
 }

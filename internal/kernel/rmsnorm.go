@@ -1,7 +1,5 @@
 package kernel
 
-import "math"
-
 // RMSNorm divides each row of x, of len(gamma) elements, by its root mean square, √(mean(x²) + eps), and multiplies it
 // by gamma.
 func RMSNorm[F Float](cores int, y, x, gamma []F, eps float64) {
@@ -15,22 +13,6 @@ func (rmsNormLoop[F]) run(w *loopWork[F], lo, hi int) {
 	rows := hi - lo
 	lo, hi = lo*w.width, hi*w.width
 	w.body.rmsNorm(w.out[lo:hi], w.x[lo:hi], w.y, F(w.width), w.eps, rows)
-}
-
-func rmsNormPortable[F Float](y, x, gamma []F, width F, eps float64, rows int) {
-	n := len(gamma)
-	for r := range rows {
-		x, y := x[r*n:][:n], y[r*n:][:n]
-		inv := invRMS(x, width, eps)
-		for i, v := range x {
-			y[i] = v * inv * gamma[i]
-		}
-	}
-}
-
-// invRMS returns 1/√(mean(x²) + eps). eps is a float64, because it may be too small for float32.
-func invRMS[F Float](x []F, width F, eps float64) F {
-	return F(1 / math.Sqrt(float64(dotPortable(x, x)/width)+eps))
 }
 
 // RMSNormGrad sets dx and dgamma to the gradients of RMSNorm, where g is the gradient of y. If g is zero for a whole
@@ -55,31 +37,5 @@ func (rmsNormGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 		first, end := lo*n, (lo+rows)*n
 		w.body.rmsNormGrad(w.out[first:end], sum, w.x[first:end], w.y, w.z[first:end], F(n), w.eps, rows)
 		w.addPlus(first, end)
-	}
-}
-
-func rmsNormGradPortable[F Float](dx, dgamma, x, gamma, g []F, width F, eps float64, rows int) {
-	n := len(gamma)
-	for r := range rows {
-		rmsNormGradRow(dx[r*n:][:n], dgamma, x[r*n:][:n], gamma, g[r*n:][:n], width, eps)
-	}
-}
-
-// rmsNormGradRow sets dx for one row and adds the row's part to dgamma. If d = g·gamma and r = 1/√(mean(x²) + eps),
-// then dx = (d − x·r²·mean(d·x))·r.
-func rmsNormGradRow[F Float](dx, dgamma, x, gamma, g []F, width F, eps float64) {
-	if allZero(g) {
-		clear(dx)
-		return
-	}
-	r := invRMS(x, width, eps)
-	dx, dgamma, gamma, g = dx[:len(x)], dgamma[:len(x)], gamma[:len(x)], g[:len(x)]
-	for i, v := range x {
-		dx[i] = g[i] * gamma[i]
-		dgamma[i] += g[i] * (v * r)
-	}
-	mean := r * (r * (dotPortable(dx, x) / width))
-	for i, v := range x {
-		dx[i] = (dx[i] - v*mean) * r
 	}
 }

@@ -164,22 +164,3 @@ func (swapLoop[F]) run(w *loopWork[F], lo, hi int) {
 		}
 	}
 }
-
-func addRowPortable[F Float](m, row []F, rows int) {
-	for r := range rows {
-		axpyPortable(m[r*len(row):], row, 1)
-	}
-}
-
-func sumRowsPortable[F Float](sum, m []F, rows, stride int) {
-	clear(sum)
-	for r := range rows {
-		axpyPortable(sum, m[r*stride:][:len(sum)], 1)
-	}
-}
-
-func copyRowsPortable[F Float](dst, src []F, rows, width, dstStride, srcStride int) {
-	for r := range rows {
-		copy(dst[r*dstStride:][:width], src[r*srcStride:][:width])
-	}
-}

@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
+)
 
 // MaskedSoftmax sets w to the softmax of the scores over the keys that the mask allows, for every query. A masked key
 // has weight 0, even if its score is NaN. If all keys are masked for a query, all its weights are 0.
@@ -32,7 +36,7 @@ func (m *Mask[F]) softmax(w, scores []F, b, h, t int) {
 		scores = w
 	}
 	largest := bodyOf[F]().softmax(w, scores)
-	if finite(largest) {
+	if portable.Finite(largest) {
 		return
 	}
 	inf := F(math.Inf(1))
@@ -43,16 +47,6 @@ func (m *Mask[F]) softmax(w, scores []F, b, h, t int) {
 			w[j] = F(math.NaN()) // the NaN affects only this row
 		}
 	}
-}
-
-// softmaxPortable sets w to exp(scores − m)/Σ exp(scores − m) and returns m, the largest score. If m isn't finite,
-// softmaxPortable leaves w unchanged.
-func softmaxPortable[F Float](w, scores []F) F {
-	largest := maxOfPortable(scores)
-	if finite(largest) {
-		scalePortable(w, 1/expShiftPortable(w, scores, largest))
-	}
-	return largest
 }
 
 // SoftmaxGrad sets ds, the gradient of the scores, to w·(g − Σ w·g) for each row of width elements. w holds the weights
@@ -66,24 +60,6 @@ type softmaxGradLoop[F Float] struct{}
 func (softmaxGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 	lo, hi = lo*w.width, hi*w.width
 	w.body.softmaxGrad(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi], w.width)
-}
-
-func softmaxGradPortable[F Float](ds, w, g []F, width int) {
-	for ; len(ds) > 0; ds, w, g = ds[width:], w[width:], g[width:] {
-		var dot F
-		for j, p := range w[:width] {
-			if p != 0 && g[j] != 0 {
-				dot += p * g[j]
-			}
-		}
-		for j, p := range w[:width] {
-			if d := g[j] - dot; p != 0 && d != 0 {
-				ds[j] = p * d
-			} else {
-				ds[j] = 0
-			}
-		}
-	}
 }
 
 // MaskScores sets out to the scores plus the mask's bias and slopes, and to −Inf for masked keys.
