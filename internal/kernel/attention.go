@@ -26,9 +26,6 @@ const (
 	attentionRun     = 4 * attentionQueries // queries that share a packed tile of keys in the forward pass
 )
 
-// attentionTaskWork is the least number of multiplications for which a separate task is worthwhile.
-const attentionTaskWork = 1 << 18
-
 // Rows is a tensor with one vector per batch element, head and position. Vector (b, h, t) begins at element b·Batch +
 // h·Head + t·Row. So Rows can describe both layouts, (B, H, T, K) and (B, T, H·K).
 type Rows[F Float] struct {
@@ -116,6 +113,10 @@ func (a *Attention[F]) seen(b, t0, t1, j0, j1, cols int) (first, start, stop int
 	}
 	return first, start - (start-j0)%cols, stop
 }
+
+// short reports whether one tile holds all keys. If so, a tile's weights are final, and lse holds only the largest
+// score.
+func (a *Attention[F]) short() bool { return a.Mask.Shape[3] <= attentionKeys }
 
 // tileQueries returns the number of queries in a tile. If one tile holds all keys, it is half the maximum, because
 // smaller tiles skip more of the keys that a causal mask hides.

@@ -62,7 +62,7 @@ func (a *Attention[F]) divideBackward() {
 // backwardSets returns the number of sets of heads, and how many sets, or parts of sets, form a task.
 func (a *Attention[F]) backwardSets() (sets, perTask int) {
 	work := a.shared * a.Mask.Shape[2] * a.Mask.Shape[3] * a.Width * 2
-	return a.heads() / a.shared, max(1, attentionTaskWork/max(1, work))
+	return a.heads() / a.shared, max(1, gemmTaskWork/max(1, work))
 }
 
 // setsOf returns the range of sets, or parts of sets, of one task.

@@ -41,7 +41,7 @@ func (a *Attention[F]) divideForward() (work int) {
 		each *= gemmRowCost
 	}
 	a.runs = (queries + attentionRun - 1) / attentionRun
-	a.perTask = max(1, attentionTaskWork/max(1, min(queries, attentionRun)*each))
+	a.perTask = max(1, gemmTaskWork/max(1, min(queries, attentionRun)*each))
 	return a.heads() * queries * each
 }
 
@@ -131,10 +131,6 @@ func (s *attentionScratch[F]) forwardRow(a *Attention[F], scores []F, b, h, t, j
 		s.body.skipMul(scores[from:stop], scores[from:stop], keep)
 	}
 }
-
-// short reports whether one tile holds all keys. If so, a tile's weights are final, and lse holds only the largest
-// score.
-func (a *Attention[F]) short() bool { return a.Mask.Shape[3] <= attentionKeys }
 
 // softmax replaces the visible scores of a row with weights, and the others with zeros. It returns the largest visible
 // score, or −Inf if none is visible. It writes the zeros last, because a vector load that overlaps a recent store has

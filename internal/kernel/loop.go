@@ -31,17 +31,6 @@ type loopWork[F Float] struct {
 	threshold    uint32
 }
 
-// grain is the number of elements per task if an element costs as much as an addition. Smaller tasks are not worth the
-// hand-over to another goroutine.
-const grain = 16384
-
-// wakeWork is the least cost for which it is worthwhile to wake a sleeping helper.
-const wakeWork = 1 << 17
-
-// rowsPerTask returns the number of rows per task for rows of the given width. The argument cost is the cost per
-// element, where an addition costs 1.
-func rowsPerTask(width, cost int) int { return max(1, grain/max(width*cost, 1)) }
-
 // runLoop runs a loop with a copy of its operands. The argument cost is the cost of the whole loop, where an addition
 // costs 1. A loop is a type and not a function, so that runLoop allocates no memory after its first calls.
 func runLoop[F Float](cores int, l loop[F], cost int, operands *loopWork[F]) {
