@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 	"testing"
-
-	"github.com/heed-go/heed/internal/testseed"
 )
 
 var distances = []Distance{SquaredError, AbsoluteError, HuberError, BinaryCrossEntropy}
@@ -82,12 +80,7 @@ func TestDistanceBits(t *testing.T) {
 			bits := math.Float64bits(run(cores))
 			return append(slices.Clone(dx), float32(bits>>44), float32(bits>>22&(1<<22-1)), float32(bits&(1<<22-1)))
 		})
-		if testseed.Race {
-			continue // the race detector empties pools
-		}
-		if allocs := testing.AllocsPerRun(20, func() { run(0) }); allocs >= 1 {
-			t.Errorf("distance %d: %v allocations, want none", d, allocs)
-		}
+		allocatesNothing(t, d, func() { run(0) })
 	}
 }
 

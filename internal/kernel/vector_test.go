@@ -21,8 +21,6 @@ func TestArithmeticOfEachBody(t *testing.T) {
 			"skip product": TestSkipGemm, "skip": TestSkipMul, "softcap": TestSoftcap, "softcap's edges": TestSoftcapAtTheEdges,
 			"silu": TestSiLU, "silu's edges": TestSiLUAtTheEdges, "gate": TestGate, "rms norm": TestRMSNorm,
 			"rms norm's edges": TestRMSNormAtTheEdges, "rotate": TestRotate, "mask": TestMaskedSoftmaxOptions,
-			"bits of softcap": TestSoftcapOnAnyCores, "bits of gates": TestGateOnAnyCores,
-			"bits of rms norm": TestRMSNormOnAnyCores, "bits of rotate": TestRotateOnAnyCores,
 		} {
 			t.Run(name, test)
 		}
