@@ -7,24 +7,13 @@ import (
 	"github.com/heed-go/heed/internal/kernel/internal/portable"
 )
 
-// amxGemm computes products of float32 if the instruction set in use has a matrix unit and they are large enough.
-// Otherwise it returns false.
-func amxGemm[F Float](cores int, g *gemmProduct[F]) bool {
-	unit := inUse.amx3
+// amxGemm computes products of float32 if there is a matrix unit and they are large enough for it. Otherwise it returns
+// false.
+func amxGemm[F Float](cores int, unit *amxUnit, g *gemmProduct[F]) bool {
 	if !portable.Is32[F]() || unit == nil || !unit.pays(g.m, g.n, g.k) {
 		return false
 	}
 	amxProduct(cores, unit, (*gemmProduct[float32])(unsafe.Pointer(g)))
-	return true
-}
-
-// amxGemmBFloat16 is like amxGemm for GemmBFloat16.
-func amxGemmBFloat16(cores int, g *gemmProduct[float32]) bool {
-	unit := inUse.amx1
-	if unit == nil || !unit.pays(g.m, g.n, g.k) {
-		return false
-	}
-	amxProduct(cores, unit, g)
 	return true
 }
 
@@ -91,7 +80,7 @@ func (w *amxWork) divide(workers int) {
 			workers = 1
 		}
 	}
-	w.panels = aligned(w.panels, roundUp(w.j1-w.j0, amxSide)*roundUp(w.p1-w.p0, portable.BFloat16Terms)*w.unit.pieces)
+	w.panels = aligned(w.panels, roundUp(w.j1-w.j0, amxSide)*roundUp(w.p1-w.p0, bfloat16Terms)*w.unit.pieces)
 	if w.keeps {
 		w.sums = aligned(w.sums, roundUp(w.m, amxSide)*roundUp(w.j1-w.j0, amxSide))
 	}
@@ -104,7 +93,7 @@ func (w *amxWork) tasks() int { return parts(w.m, w.band) * parts(w.j1-w.j0, w.c
 // panel returns a panel of B and its range.
 func (w *amxWork) panel(j, p int) ([]uint16, *amxRange) {
 	depth, q := w.p1-w.p0, (j-w.j0)/amxSide
-	before := q*roundUp(depth, portable.BFloat16Terms) + p - w.p0
+	before := q*roundUp(depth, bfloat16Terms) + p - w.p0
 	return w.panels[before*amxSide*w.unit.pieces:], &w.ranges[q*parts(depth, amxRun)+(p-w.p0)/amxRun]
 }
 
@@ -174,7 +163,7 @@ func (w *amxWork) run(task int) {
 	for p := w.p0; p < w.p1; p += amxRun {
 		terms := min(amxRun, w.p1-p)
 		w.packRows(s, i0, i1, p, terms)
-		t.terms = parts(terms, portable.BFloat16Terms)
+		t.terms = parts(terms, bfloat16Terms)
 		t.keep, t.beta = 1, w.beta
 		if p > 0 && w.unit.pieces > 1 {
 			t.beta = 1
@@ -203,7 +192,7 @@ func (w *amxWork) run(task int) {
 
 // packRows packs rows i0 to i1 of op(A) for a run from term p on.
 func (w *amxWork) packRows(s *amxScratch, i0, i1, p, terms int) {
-	size := roundUp(terms, portable.BFloat16Terms) * amxSide * w.unit.pieces // of a panel
+	size := roundUp(terms, bfloat16Terms) * amxSide * w.unit.pieces // of a panel
 	s.panels = aligned(s.panels, parts(i1-i0, amxSide)*size)
 	s.ranges, s.rows = s.ranges[:0], s.rows[:0]
 	for i := i0; i < i1; i += amxSide {
@@ -218,7 +207,7 @@ func (w *amxWork) column(s *amxScratch, i0, i1, j, p, terms int) {
 	t := &s.t
 	b, r := w.panel(j, p)
 	var cols amxLines
-	size := t.terms * portable.BFloat16Terms * amxSide * w.unit.pieces
+	size := t.terms * bfloat16Terms * amxSide * w.unit.pieces
 	for i := i0; i < i1; {
 		end, first := i, (i-i0)/amxSide
 		for end < i1 && (w.unit.pieces == 1 || s.ranges[(end-i0)/amxSide].plain(r)) {

@@ -1,19 +1,15 @@
 package kernel
 
-import (
-	"math"
-
-	"github.com/heed-go/heed/internal/kernel/internal/portable"
-)
+import "math"
 
 // pack packs rows of op(A), or columns of op(B) if right is set, and returns their range. The argument lines is their
 // number. If along is set, the terms of a line are adjacent; otherwise the lines are.
 func (u *amxUnit) pack(s *amxPadding, dst []uint16, src []float32, ld int, along, right bool, lines, terms int) amxRange {
-	blocks := parts(terms, portable.BFloat16Terms)
-	if lines < amxSide || terms < blocks*portable.BFloat16Terms {
+	blocks := parts(terms, bfloat16Terms)
+	if lines < amxSide || terms < blocks*bfloat16Terms {
 		src, ld = s.pad(src, ld, along, lines, terms)
 	}
-	dst = dst[:blocks*portable.BFloat16Terms*amxSide*u.pieces]
+	dst = dst[:blocks*bfloat16Terms*amxSide*u.pieces]
 	s.extremes.reset()
 	if along {
 		u.along(dst, src, ld, blocks, &s.extremes)

@@ -1,7 +1,5 @@
 package kernel
 
-import "github.com/heed-go/heed/internal/kernel/internal/portable"
-
 // Products on a matrix unit. Intel's AMX multiplies tiles of bfloat16 and adds the products in float32. A float32 is
 // the sum of three bfloat16, its pieces: the first one is x rounded, the next one is the rest rounded, and the last one
 // is what remains. A product of two float32 is the sum of nine products of pieces. We leave out the three least ones,
@@ -70,7 +68,7 @@ type amxTile struct {
 // too much of the time. The errors don't matter for this choice: they are smaller than with multiply-adds from 2 terms
 // on, three times for 64 terms and five times for 1,024 (relative Frobenius error of normal numbers).
 func amxPays(m, n, k int) bool {
-	down, across, terms := parts(m, amxSide), parts(n, amxSide), roundUp(k, portable.BFloat16Terms)
+	down, across, terms := parts(m, amxSide), parts(n, amxSide), roundUp(k, bfloat16Terms)
 	return k >= 64 && 8*int64(m)*int64(n)*int64(k) > 5*amxSide*amxSide*int64(terms)*int64(down*across+down+across)
 }
 

@@ -146,7 +146,7 @@ func (a *Attention[F]) maskRow(scores, capped []F, b, h, t, j0 int) (from, stop 
 func (a *Attention[F]) maskSeen(scores, capped []F, b, h, t, j0, from, stop int) {
 	scores = scores[from:stop]
 	if a.Softcap > 0 {
-		softcap(scores, scores, a.Softcap)
+		bodyOf[F]().softcap(scores, scores, a.Softcap)
 		if capped != nil {
 			copy(capped[from:stop], scores)
 		}
@@ -193,7 +193,7 @@ func (s *attentionScratch[F]) gemm(m, n, k int, alpha F, a []F, rsA, csA int, b 
 func (s *attentionScratch[F]) packed(buffer, rows []F, ld, n, k int) (panels []F, panel int) {
 	g := &s.body.tiles
 	panel = k * g.cols
-	buffer = grown(buffer, (n+g.cols-1)/g.cols*panel)
+	buffer = grown(buffer, parts(n, g.cols)*panel)
 	for j := 0; j < n; j += g.cols {
 		g.transpose(buffer[j/g.cols*panel:], rows[j*ld:], ld, min(g.cols, n-j), k)
 	}

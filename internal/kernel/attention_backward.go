@@ -31,10 +31,10 @@ func (a *Attention[F]) backward() bool {
 	wake := work >= gemmWakeWork
 	sets, perTask := a.backwardSets()
 	if !a.short() {
-		parallelRun(a.cores, (sets+perTask-1)/perTask, (*attentionRows[F])(a), wake)
+		parallelRun(a.cores, parts(sets, perTask), (*attentionRows[F])(a), wake)
 	}
-	parallelRun(a.cores, (sets*a.parts+perTask-1)/perTask, (*attentionBackward[F])(a), wake)
-	parallelRun(a.cores, pieces(max(len(a.dq.Data), len(a.dk.Data), len(a.dv.Data))), (*attentionSum[F])(a), wake)
+	parallelRun(a.cores, parts(sets*a.parts, perTask), (*attentionBackward[F])(a), wake)
+	parallelRun(a.cores, parts(max(len(a.dq.Data), len(a.dk.Data), len(a.dv.Data)), grain), (*attentionSum[F])(a), wake)
 	return a.nan.Load() || anyNaN(a.dbias)
 }
 
@@ -53,7 +53,7 @@ func (a *Attention[F]) divideBackward() {
 	}
 	const enough = 8 // tasks
 	sets := a.heads() / a.shared
-	a.parts = min((enough+sets-1)/sets, max(2, enough/a.heads()), (a.Mask.Shape[3]+attentionKeys-1)/attentionKeys)
+	a.parts = min(parts(enough, sets), max(2, enough/a.heads()), parts(a.Mask.Shape[3], attentionKeys))
 	if sets >= enough {
 		a.parts = 1
 	}
@@ -84,7 +84,7 @@ func (r *attentionRows[F]) run(task int) {
 			if a.shift[row] = a.lse[row]; a.passedOver(b, h, t) {
 				a.shift[row] = F(math.Inf(-1))
 			} else {
-				a.less[row] = dotOf(a.dout.from(b, h, t)[:a.Value], a.out.from(b, h, t))
+				a.less[row] = bodyOf[F]().dot(a.dout.from(b, h, t)[:a.Value], a.out.from(b, h, t)[:a.Value])
 			}
 		}
 	}
@@ -222,7 +222,7 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 			axpy(a.dbias[broadcastRow(a.Mask.BiasShape, b, h, i0+i)+j0:], 1, grads)
 		}
 		if a.Softcap > 0 {
-			softcapGrad(grads, s.capped[i*pitch:], grads, a.Softcap)
+			s.body.softcapGrad(grads, s.capped[i*pitch:][:n], grads, a.Softcap)
 		}
 	}
 }

@@ -20,7 +20,7 @@ const distanceCost = 8
 const distanceStep = grain / distanceCost
 
 // DistanceTasks returns the length that the slice sums of SumDistances must have for n numbers.
-func DistanceTasks(n int) int { return (n + distanceStep - 1) / distanceStep }
+func DistanceTasks(n int) int { return parts(n, distanceStep) }
 
 // SumDistances returns the weighted sum of the distances between x and t: weights[p] is the weight of the numbers in
 // [p·width, (p+1)·width). Numbers with weight 0 are not read. The argument delta is δ of HuberError. All arithmetic is
@@ -37,6 +37,14 @@ func SumDistances[F Float](cores int, sums []float64, d Distance, delta float64,
 	return sum
 }
 
+// DistanceGrad sets dx to the derivatives of the distances with respect to x, times their scales. scales[p] is the
+// scale of the numbers in [p·width, (p+1)·width). If a scale is 0, dx is 0 for its numbers, and x and t are not read.
+func DistanceGrad[F Float](cores int, dx []F, d Distance, delta float64, x, t, scales []F, width int) {
+	runLoop[F](cores, distanceLoop[F]{}, distanceCost*len(x), &loopWork[F]{
+		n: len(x), step: distanceStep, distance: d, eps: delta, out: dx, x: x, y: t, z: scales, width: width,
+	})
+}
+
 type distanceLoop[F Float] struct{}
 
 func (distanceLoop[F]) run(w *loopWork[F], lo, hi int) {
@@ -44,33 +52,18 @@ func (distanceLoop[F]) run(w *loopWork[F], lo, hi int) {
 	for i := lo; i < hi; {
 		p := i / w.width
 		end := min(hi, (p+1)*w.width)
-		if weight := float64(w.z[p]); weight != 0 {
-			sum += weight * portable.SumDistances(w.distance, w.eps, w.x[i:end], w.y[i:end])
+		x, t, weight := w.x[i:end], w.y[i:end], float64(w.z[p])
+		switch {
+		case w.out == nil && weight != 0:
+			sum += weight * portable.SumDistances(w.distance, w.eps, x, t)
+		case w.out != nil && weight != 0:
+			portable.DistanceGrad(w.out[i:end], w.distance, w.eps, x, t, weight)
+		case w.out != nil:
+			clear(w.out[i:end])
 		}
 		i = end
 	}
-	w.logSums[lo/w.step] = sum
-}
-
-// DistanceGrad sets dx to the derivatives of the distances with respect to x, times their scales. scales[p] is the
-// scale of the numbers in [p·width, (p+1)·width). If a scale is 0, dx is 0 for its numbers, and x and t are not read.
-func DistanceGrad[F Float](cores int, dx []F, d Distance, delta float64, x, t, scales []F, width int) {
-	runLoop[F](cores, distanceGradLoop[F]{}, distanceCost*len(x), &loopWork[F]{
-		n: len(x), step: distanceStep, distance: d, eps: delta, out: dx, x: x, y: t, z: scales, width: width,
-	})
-}
-
-type distanceGradLoop[F Float] struct{}
-
-func (distanceGradLoop[F]) run(w *loopWork[F], lo, hi int) {
-	for i := lo; i < hi; {
-		p := i / w.width
-		end := min(hi, (p+1)*w.width)
-		if scale := float64(w.z[p]); scale == 0 {
-			clear(w.out[i:end])
-		} else {
-			portable.DistanceGrad(w.out[i:end], w.distance, w.eps, w.x[i:end], w.y[i:end], scale)
-		}
-		i = end
+	if w.out == nil {
+		w.logSums[lo/w.step] = sum
 	}
 }

@@ -33,7 +33,7 @@ func GemmFinish[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a
 }
 
 func gemmBatch[F Float](cores int, p *gemmProduct[F]) {
-	if !p.hasTerms() || amxGemm(cores, p) {
+	if !p.hasTerms() || amxGemm(cores, inUse.amx3, p) {
 		return
 	}
 	body := bodyOf[F]()

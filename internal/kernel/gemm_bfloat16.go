@@ -1,10 +1,6 @@
 package kernel
 
-import (
-	"sync"
-
-	"github.com/heed-go/heed/internal/kernel/internal/portable"
-)
+import "sync"
 
 // GemmBFloat16 computes C = alpha·op(A)·op(B) + beta·C like [Gemm], but rounds the elements of A and B to bfloat16
 // first. A bfloat16 has 8 significant bits and the range of a float32. Sums and C have float32.
@@ -26,7 +22,7 @@ func GemmBFloat16(cores int, transA, transB bool, m, n, k int, alpha float32, a 
 		count: 1, transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha, beta: beta,
 		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, finish: finish,
 	}
-	if w.hasTerms() && !amxGemmBFloat16(cores, &w.gemmProduct) {
+	if w.hasTerms() && !amxGemm(cores, inUse.amx1, &w.gemmProduct) {
 		w.set = inUse
 		w.divide(workers(cores))
 		parallelRun(cores, w.tasks(), w, w.work() >= gemmWakeWork)
@@ -123,14 +119,14 @@ func (w *bfloat16Work) sum(s *bfloat16Scratch, sums []float32, ld, i, j, rows, c
 	b, width, t := &w.set.bfloat16, w.set.f32.tiles.cols, &s.tile
 	for p := 0; p < w.k; p += b.depth {
 		terms := min(b.depth, w.k-p)
-		t.steps = parts(terms, portable.BFloat16Terms)
+		t.steps = parts(terms, bfloat16Terms)
 		t.keep = min(p, 1)
 		w.packB(s, p, j, cols, terms)
 		for y := 0; y < rows; y += bfloat16Band {
 			band := min(bfloat16Band, rows-y)
 			w.packA(s, i+y, p, band, terms)
 			for x := 0; x < cols; x += width {
-				t.a, t.b, t.c, t.ldc = s.a, s.b[x*t.steps*portable.BFloat16Terms:], sums[y*ld+x:], ld
+				t.a, t.b, t.c, t.ldc = s.a, s.b[x*t.steps*bfloat16Terms:], sums[y*ld+x:], ld
 				t.tiles = band / b.rows
 				if x+width > cols {
 					t.tiles = 0
@@ -166,7 +162,7 @@ func (w *bfloat16Work) part(s *bfloat16Scratch, row int, sums []float32, ld, row
 // column. The distances make that rows or columns begin in different sets of the cache.
 func (w *bfloat16Work) packA(s *bfloat16Scratch, i, p, rows, terms int) {
 	t, height := &s.tile, w.set.bfloat16.rows
-	lines, length, ld := roundUp(rows, height), t.steps*portable.BFloat16Terms, t.steps*portable.BFloat16Terms+16
+	lines, length, ld := roundUp(rows, height), t.steps*bfloat16Terms, t.steps*bfloat16Terms+16
 	t.rsA, t.csA = ld, 1
 	start, stored, some := i*w.lda+p, rows, terms
 	if w.transA {
@@ -186,7 +182,7 @@ func (w *bfloat16Work) packA(s *bfloat16Scratch, i, p, rows, terms int) {
 
 // packB packs terms p, p+1, … of some columns of op(B), which begin at j, in panels that are as wide as a tile.
 func (w *bfloat16Work) packB(s *bfloat16Scratch, p, j, cols, terms int) {
-	tiles, length := &w.set.f32.tiles, s.tile.steps*portable.BFloat16Terms
+	tiles, length := &w.set.f32.tiles, s.tile.steps*bfloat16Terms
 	s.b = grown(s.b, roundUp(cols, tiles.cols)*length)
 	for x := 0; x < cols; x += tiles.cols {
 		panel, some := s.b[x*length:][:tiles.cols*length], min(tiles.cols, cols-x)

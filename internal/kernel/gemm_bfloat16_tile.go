@@ -2,11 +2,14 @@ package kernel
 
 import "github.com/heed-go/heed/internal/kernel/internal/portable"
 
+// bfloat16Terms is the number of terms that a tile adds at once.
+const bfloat16Terms = portable.BFloat16Terms
+
 // bfloat16Tiles holds the tile function of one instruction set and the sizes that suit it. A tile has as many columns
 // as the set's tiles for float32, so that both pack B in the same way.
 type bfloat16Tiles struct {
 	rows       int // rows of a tile
-	depth      int // most terms that are packed at once, a multiple of BFloat16Terms; a panel of B stays in the first cache
+	depth      int // most terms that are packed at once, a multiple of bfloat16Terms; a panel of B stays in the first cache
 	band, slab int // most rows and columns of a block
 	tile       func(t *bfloat16Tile)
 	round      func(x []float32) // rounds to bfloat16; the length is a multiple of 8
@@ -19,7 +22,7 @@ type bfloat16Tile struct {
 	a, b, c  []float32
 	rsA, csA int // distances between rows and between columns of A
 	ldc      int // distance between rows of C
-	steps    int // number of groups of BFloat16Terms terms; at least 1
+	steps    int // number of groups of bfloat16Terms terms; at least 1
 	tiles    int // number of tiles, at least 1
 	keep     int // 0 if the sums begin at 0, 1 if they begin at the elements of C
 }
@@ -35,7 +38,7 @@ func bfloat16Portable(rows, cols int) bfloat16Tiles {
 					*sum = 0
 				}
 				for s := range t.steps {
-					p := s * portable.BFloat16Terms
+					p := s * bfloat16Terms
 					*sum = portable.TDPBF16PS(*sum, a[p*t.csA:], t.csA, t.b[p*cols+j:], cols)
 				}
 			}

@@ -30,9 +30,16 @@ func (p *gemmProduct[F]) hasTerms() bool {
 	}
 	gemmCheck("C", p.count, p.m, p.n, len(p.c), p.ldc, p.strideC)
 	if p.k == 0 || p.alpha == 0 {
+		body := bodyOf[F]()
 		for i := range p.count {
-			gemmScale(p.m, p.n, p.beta, p.c[i*p.strideC:], p.ldc)
-			p.finishBlock(bodyOf[F](), i, 0, p.m, 0, p.n)
+			for r := range p.m {
+				if row := p.c[i*p.strideC+r*p.ldc:][:p.n]; p.beta == 0 {
+					clear(row)
+				} else {
+					body.scale(row, p.beta)
+				}
+			}
+			p.finishBlock(body, i, 0, p.m, 0, p.n)
 		}
 		return false
 	}
@@ -56,20 +63,6 @@ func gemmCheck(name string, count, rows, cols, length, ld, stride int) {
 	}
 	if need := (count-1)*stride + (rows-1)*ld + cols; length < need {
 		panic(fmt.Sprintf("kernel: %s needs %d elements, got %d", name, need, length))
-	}
-}
-
-// gemmScale computes C = beta·C.
-func gemmScale[F Float](m, n int, beta F, c []F, ldc int) {
-	for i := range m {
-		row := c[i*ldc : i*ldc+n]
-		if beta == 0 {
-			clear(row)
-			continue
-		}
-		for j := range row {
-			row[j] *= beta
-		}
 	}
 }
 

@@ -25,7 +25,7 @@ func SkipGemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, 
 	// If an operand holds NaN or an infinity, its product with zero has given NaN in C. The search for NaN costs little
 	// beside the products.
 	if putSeeking(finish) {
-		product.a, product.b, product.finish = cleaned(a), cleaned(b), nil
+		product.a, product.b, product.finish = portable.Cleaned(a), portable.Cleaned(b), nil
 		gemmBatch(cores, &product)
 		addInfinite(count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, c, ldc, strideC)
 	}
@@ -40,7 +40,7 @@ func SkipGemmBFloat16(cores int, transA, transB bool, m, n, k int, alpha float32
 		a, b = slices.Clone(a), slices.Clone(b)
 		portable.RoundBFloat16s(a)
 		portable.RoundBFloat16s(b)
-		GemmBFloat16(cores, transA, transB, m, n, k, alpha, cleaned(a), lda, cleaned(b), ldb, 0, c, ldc, nil)
+		GemmBFloat16(cores, transA, transB, m, n, k, alpha, portable.Cleaned(a), lda, portable.Cleaned(b), ldb, 0, c, ldc, nil)
 		addInfinite(1, transA, transB, m, n, k, alpha, a, lda, 0, b, ldb, 0, c, ldc, 0)
 	}
 }
@@ -94,15 +94,4 @@ func addInfinite[F Float](count int, transA, transB bool, m, n, k int, alpha F, 
 			}
 		}
 	}
-}
-
-// cleaned returns a copy of x with 0 in place of NaN and infinities.
-func cleaned[F Float](x []F) []F {
-	out := make([]F, len(x))
-	for i, v := range x {
-		if portable.Finite(v) {
-			out[i] = v
-		}
-	}
-	return out
 }

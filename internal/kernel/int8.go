@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/heed-go/heed/internal/kernel/internal/portable"
@@ -44,7 +45,7 @@ func NewInt8(cores int, w []float32, rows int) (*Int8, error) {
 			largest, ok := largestSize(row)
 			if !ok {
 				first.Lock()
-				bad = min(bad, i*cols+firstNotFinite(row))
+				bad = min(bad, i*cols+slices.IndexFunc(row, func(v float32) bool { return !portable.Finite(v) }))
 				first.Unlock()
 				return
 			}
@@ -87,15 +88,6 @@ func largestSize(x []float32) (largest float32, finite bool) {
 		bits = max(bits, math.Float32bits(v)&^(1<<31))
 	}
 	return math.Float32frombits(bits), bits < portable.InfinityBits
-}
-
-func firstNotFinite(x []float32) int {
-	for i, v := range x {
-		if !portable.Finite(v) {
-			return i
-		}
-	}
-	return len(x)
 }
 
 // Shape returns the numbers of rows and columns.
@@ -160,10 +152,7 @@ type int8Work struct {
 
 // do computes the product.
 func (p *int8Work) do(cores int) {
-	if need := p.m * p.w.stride; cap(p.rounded) < need {
-		p.rounded = make([]int16, need)
-	}
-	p.rounded, p.scales = p.rounded[:p.m*p.w.stride], grown(p.scales, p.m)
+	p.rounded, p.scales = grown(p.rounded, p.m*p.w.stride), grown(p.scales, p.m)
 	p.rounding, p.step = true, rowsPerTask(p.w.cols, 2)
 	parallelRun(cores, parts(p.m, p.step), p, false)
 

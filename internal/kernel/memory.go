@@ -14,9 +14,9 @@ func take[T any](p *sync.Pool) *T {
 }
 
 // grown returns x with the given length, or new memory if x's capacity is too small.
-func grown[F Float](x []F, size int) []F {
+func grown[T any](x []T, size int) []T {
 	if cap(x) < size {
-		return make([]F, size)
+		return make([]T, size)
 	}
 	return x[:size]
 }

@@ -26,11 +26,3 @@ type softcapGradLoop[F Float] struct{}
 func (softcapGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 	w.body.softcapGrad(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi], w.a)
 }
-
-// softcap is Softcap on one goroutine.
-func softcap[F Float](y, x []F, c F) { bodyOf[F]().softcap(y, x[:len(y)], c) }
-
-// softcapGrad is SoftcapGrad on one goroutine.
-func softcapGrad[F Float](dx, y, g []F, c F) {
-	bodyOf[F]().softcapGrad(dx, y[:len(dx)], g[:len(dx)], c)
-}

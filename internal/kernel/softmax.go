@@ -9,9 +9,7 @@ import (
 // MaskedSoftmax sets w to the softmax of the scores over the keys that the mask allows, for every query. A masked key
 // has weight 0, even if its score is NaN. If all keys are masked for a query, all its weights are 0.
 func MaskedSoftmax[F Float](cores int, w, scores []F, m Mask[F]) {
-	keys := m.Shape[3]
-	rows := m.Shape[0] * m.Shape[1] * m.Shape[2]
-	runLoop[F](cores, softmaxLoop[F]{}, 4*rows*keys, &loopWork[F]{n: rows, step: rowsPerTask(keys, 2), out: w, x: scores, mask: m})
+	runMasked(cores, softmaxLoop[F]{}, 2, w, scores, m)
 }
 
 type softmaxLoop[F Float] struct{}
@@ -64,9 +62,13 @@ func (softmaxGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 
 // MaskScores sets out to the scores plus the mask's bias and slopes, and to −Inf for masked keys.
 func MaskScores[F Float](cores int, out, scores []F, m Mask[F]) {
-	keys := m.Shape[3]
-	rows := m.Shape[0] * m.Shape[1] * m.Shape[2]
-	runLoop[F](cores, maskLoop[F]{}, 2*rows*keys, &loopWork[F]{n: rows, step: rowsPerTask(keys, 1), out: out, x: scores, mask: m})
+	runMasked(cores, maskLoop[F]{}, 1, out, scores, m)
+}
+
+// runMasked runs a loop over the rows of scores of all queries. The argument cost is half the cost per score.
+func runMasked[F Float](cores int, l loop[F], cost int, out, scores []F, m Mask[F]) {
+	keys, rows := m.Shape[3], m.Shape[0]*m.Shape[1]*m.Shape[2]
+	runLoop(cores, l, 2*cost*rows*keys, &loopWork[F]{n: rows, step: rowsPerTask(keys, cost), out: out, x: scores, mask: m})
 }
 
 type maskLoop[F Float] struct{}

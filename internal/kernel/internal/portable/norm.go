@@ -31,36 +31,32 @@ func moments[F Float](x []F, eps F) (mean, inv F) {
 	return mean, F(1 / math.Sqrt(float64(sq/F(len(x))+eps)))
 }
 
-// LayerNormGrad sets dx and adds to dgamma and dbeta for rows of len(gamma) = width elements.
+// LayerNormGrad sets dx and adds to dgamma and dbeta for rows of len(gamma) = width elements. If x̂ is the normalised
+// row and d = g·gamma, then dx = (d − mean(d) − x̂·mean(d·x̂))/σ.
 func LayerNormGrad[F Float](dx, dgamma, dbeta, x, gamma, g []F, width, eps F, rows int) {
 	n := len(gamma)
 	for r := range rows {
-		layerNormGradRow(dx[r*n:][:n], dgamma, dbeta, x[r*n:][:n], gamma, g[r*n:][:n], eps)
-	}
-}
-
-// layerNormGradRow sets dx for one row and adds the row's part to dgamma and dbeta. If x̂ is the normalised row and d =
-// g·gamma, then dx = (d − mean(d) − x̂·mean(d·x̂))/σ.
-func layerNormGradRow[F Float](dx, dgamma, dbeta, x, gamma, g []F, eps F) {
-	if AllZero(g) {
-		clear(dx)
-		return
-	}
-	mean, inv := moments(x, eps)
-	var sum, dot F
-	for i, v := range g {
-		xhat := (x[i] - mean) * inv
-		d := v * gamma[i]
-		sum += d
-		dot += d * xhat
-		dgamma[i] += v * xhat
-		dbeta[i] += v
-	}
-	sum /= F(len(x))
-	dot /= F(len(x))
-	for i, v := range g {
-		xhat := (x[i] - mean) * inv
-		dx[i] = (v*gamma[i] - sum - xhat*dot) * inv
+		dx, x, g := dx[r*n:][:n], x[r*n:][:n], g[r*n:][:n]
+		if AllZero(g) {
+			clear(dx)
+			continue
+		}
+		mean, inv := moments(x, eps)
+		var sum, dot F
+		for i, v := range g {
+			xhat := (x[i] - mean) * inv
+			d := v * gamma[i]
+			sum += d
+			dot += d * xhat
+			dgamma[i] += v * xhat
+			dbeta[i] += v
+		}
+		sum /= F(n)
+		dot /= F(n)
+		for i, v := range g {
+			xhat := (x[i] - mean) * inv
+			dx[i] = (v*gamma[i] - sum - xhat*dot) * inv
+		}
 	}
 }
 
@@ -81,29 +77,25 @@ func invRMS[F Float](x []F, width F, eps float64) F {
 	return F(1 / math.Sqrt(float64(Dot(x, x)/width)+eps))
 }
 
-// RmsNormGrad sets dx and adds to dgamma for rows of len(gamma) = width elements.
+// RmsNormGrad sets dx and adds to dgamma for rows of len(gamma) = width elements. If d = g·gamma and r = 1/√(mean(x²) +
+// eps), then dx = (d − x·r²·mean(d·x))·r.
 func RmsNormGrad[F Float](dx, dgamma, x, gamma, g []F, width F, eps float64, rows int) {
 	n := len(gamma)
-	for r := range rows {
-		rmsNormGradRow(dx[r*n:][:n], dgamma, x[r*n:][:n], gamma, g[r*n:][:n], width, eps)
-	}
-}
-
-// rmsNormGradRow sets dx for one row and adds the row's part to dgamma. If d = g·gamma and r = 1/√(mean(x²) + eps),
-// then dx = (d − x·r²·mean(d·x))·r.
-func rmsNormGradRow[F Float](dx, dgamma, x, gamma, g []F, width F, eps float64) {
-	if AllZero(g) {
-		clear(dx)
-		return
-	}
-	r := invRMS(x, width, eps)
-	dx, dgamma, gamma, g = dx[:len(x)], dgamma[:len(x)], gamma[:len(x)], g[:len(x)]
-	for i, v := range x {
-		dx[i] = g[i] * gamma[i]
-		dgamma[i] += g[i] * (v * r)
-	}
-	mean := r * (r * (Dot(dx, x) / width))
-	for i, v := range x {
-		dx[i] = (dx[i] - v*mean) * r
+	dgamma = dgamma[:n]
+	for row := range rows {
+		dx, x, g := dx[row*n:][:n], x[row*n:][:n], g[row*n:][:n]
+		if AllZero(g) {
+			clear(dx)
+			continue
+		}
+		r := invRMS(x, width, eps)
+		for i, v := range x {
+			dx[i] = g[i] * gamma[i]
+			dgamma[i] += g[i] * (v * r)
+		}
+		mean := r * (r * (Dot(dx, x) / width))
+		for i, v := range x {
+			dx[i] = (dx[i] - v*mean) * r
+		}
 	}
 }
