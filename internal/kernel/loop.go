@@ -1,5 +1,7 @@
 package kernel
 
+import "github.com/heed-go/heed/internal/kernel/internal/portable"
+
 // A loop processes items, which are elements or rows. run processes the items in [lo, hi).
 type loop[F Float] interface {
 	run(w *loopWork[F], lo, hi int)
@@ -24,7 +26,7 @@ type loopWork[F Float] struct {
 	factors      [9]F
 	mask         Mask[F]
 	targets      []int
-	distance     Distance
+	distance     portable.Distance
 	logSums      []float64
 	axes         [2]int
 	key          uint64
