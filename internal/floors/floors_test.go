@@ -33,7 +33,7 @@ var floors = [][]string{
 	{"layers", "layers/gradcheck"},
 	{"internal/ops", "train/optim"},
 	{"internal/kernel", "internal/kernel/internal/amxrun", "internal/linear", "internal/rows", "data/toy"},
-	{"data", "internal/atomicfile", "internal/choices", "internal/extremes", "internal/folderlock", "internal/heatmap", "internal/safetensors", "internal/table", "internal/testseed", "train/score"},
+	{"data", "internal/atomicfile", "internal/choices", "internal/extremes", "internal/folderlock", "internal/heatmap", "internal/kernel/internal/portable", "internal/safetensors", "internal/table", "internal/testseed", "train/score"},
 	{"data/tokenizer", "internal/memory", "internal/textfile"},
 	{"data/tokenizer/internal/chat", "data/tokenizer/internal/learn", "data/tokenizer/internal/published"},
 	{"data/tokenizer/internal/folder"},

@@ -184,8 +184,8 @@ var foreign = map[string]bool{
 	"F.scaled_dot_product_attention": true, "padding_idx": true, "eta_min": true, "load_state_dict": true, // PyTorch
 	"--mpi=pmix": true, "--oversubscribe": true, "--allow-run-as-root": true, "--mca mpi_yield_when_idle 1": true, "--mca odls_base_sigkill_timeout 60": true, // Slurm and Open MPI
 	"/dev/stdout": true, "/tmp": true,
-	"chat.Encode": true,                                      // a variable in docs/tokenizers.md
-	"ReLU2":       true, "ReLU2Grad": true, "Portable": true, // the activation that internal/kernel/README.md adds, and an ending
+	"chat.Encode": true,                    // a variable in docs/tokenizers.md
+	"ReLU2":       true, "ReLU2Grad": true, // the activation that internal/kernel/README.md adds
 }
 
 var (

@@ -19,7 +19,7 @@ func testSiLU[F Float](t *testing.T, tol float64) {
 	for i := range x {
 		x[i] = F(i-n/2) / 500
 		v := float64(x[i])
-		s := 1 / (1 + math.Exp(-v))
+		s := logistic(v)
 		y[i] = v * s
 		dx[i] = float64(g[i]) * (s + v*s*(1/(1+math.Exp(v))))
 	}

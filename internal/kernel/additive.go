@@ -1,5 +1,7 @@
 package kernel
 
+import "github.com/heed-go/heed/internal/kernel/internal/portable"
+
 // AdditiveShape holds the sizes of the axes. Scores have shape (Batch, Queries, Keys), queries (Batch, Queries, Width)
 // and keys (Batch, Keys, Width).
 type AdditiveShape struct {
@@ -54,7 +56,7 @@ func AdditiveWork(s AdditiveShape) int { return s.Batch * s.Width }
 // Each task handles some of the features. A feature needs only its own columns of q and k. So every sum is added up by
 // one task, always in the same order.
 func AdditiveScoresGrad[F Float](cores int, dq, dk, dv, q, k, v, g []F, s AdditiveShape, work []F) {
-	blocks := (s.Width + additiveFeatures - 1) / additiveFeatures // number of blocks of features per batch element
+	blocks := parts(s.Width, additiveFeatures) // number of blocks of features per batch element
 	step := max(1, grain/max(s.Queries*s.Keys*additiveFeatures*softcapCost, 1))
 	runRanges(cores, s.Batch*blocks, step, 2*s.cost(), func(lo, hi int) {
 		body := bodyOf[F]()
@@ -146,13 +148,13 @@ func (c *additiveScratch[F]) feature(dq, dkey, q, key []F, v F, g []F, s Additiv
 		body.softcapGrad(d, t, g, 1)
 		for r := range n {
 			row := d[r*keys:][:keys]
-			dq[(i+r)*s.Width] = skipProduct(v, body.dot(row, ones[:keys]))
+			dq[(i+r)*s.Width] = portable.SkipProduct(v, body.dot(row, ones[:keys]))
 		}
 		body.sumRows(c.sum, d, n, keys)
 		body.add(dkey, dkey, c.sum)
 	}
 	for j, x := range dkey {
-		dkey[j] = skipProduct(v, x)
+		dkey[j] = portable.SkipProduct(v, x)
 	}
 	return dv
 }

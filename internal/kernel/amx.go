@@ -3,26 +3,17 @@ package kernel
 import (
 	"math"
 	"unsafe"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
 )
 
-// amxGemm computes products of float32 if the instruction set in use has a matrix unit and they are large enough.
-// Otherwise it returns false.
-func amxGemm[F Float](cores int, g *gemmProduct[F]) bool {
-	unit := inUse.amx3
-	if !is32[F]() || unit == nil || !unit.pays(g.m, g.n, g.k) {
+// amxGemm computes products of float32 if there is a matrix unit and they are large enough for it. Otherwise it returns
+// false.
+func amxGemm[F Float](cores int, unit *amxUnit, g *gemmProduct[F]) bool {
+	if !portable.Is32[F]() || unit == nil || !unit.pays(g.m, g.n, g.k) {
 		return false
 	}
 	amxProduct(cores, unit, (*gemmProduct[float32])(unsafe.Pointer(g)))
-	return true
-}
-
-// amxGemmBFloat16 is like amxGemm for GemmBFloat16.
-func amxGemmBFloat16(cores int, g *gemmProduct[float32]) bool {
-	unit := inUse.amx1
-	if unit == nil || !unit.pays(g.m, g.n, g.k) {
-		return false
-	}
-	amxProduct(cores, unit, g)
 	return true
 }
 
@@ -255,7 +246,7 @@ func (w *amxWork) careful(s *amxScratch, left, right *amxLines, i, j, p, terms i
 				fma = w.multiplyAdd(s, i, j, p, terms)
 			}
 			*sum = fma[x*amxSide+y]
-			if c := t.c[x*t.ldc+y]; p > 0 && math.IsInf(float64(c), 0) && math.IsInf(float64(*sum), 0) && max(rows[x].most, cols[y].most) < infinityBits {
+			if c := t.c[x*t.ldc+y]; p > 0 && math.IsInf(float64(c), 0) && math.IsInf(float64(*sum), 0) && max(rows[x].most, cols[y].most) < portable.InfinityBits {
 				*sum = w.alpha * c // the sum has overflowed before: like multiply-adds, keep its sign
 			}
 		}

@@ -10,9 +10,8 @@ import (
 	"slices"
 	"testing"
 
-	"golang.org/x/sys/cpu"
-
 	"github.com/heed-go/heed/internal/testseed"
+	"golang.org/x/sys/cpu"
 )
 
 // init lets tests use AMX if the command amxrun runs them; see its comment.

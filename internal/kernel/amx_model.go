@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
+)
 
 // amxModelSet returns the instruction set in use, with a matrix unit in Go. It is slow.
 func amxModelSet() *instructionSet {
@@ -55,7 +59,7 @@ func amxModel(pieces int, pays func(m, n, k int) bool) *amxUnit {
 // amxPackElement stores the pieces of x in a panel. The first one is at index.
 func amxPackElement(dst []uint16, blocks, pieces, index int, x float32, e *amxExtremes) {
 	if pieces == 1 {
-		dst[index] = uint16(math.Float32bits(roundBFloat16(x)) >> 16)
+		dst[index] = uint16(math.Float32bits(portable.RoundBFloat16(x)) >> 16)
 		return
 	}
 	for i, piece := range amxSplit(x) {
@@ -77,7 +81,7 @@ func amxModelTile(t *amxTile, pieces int, order [][2]int) {
 			for i := range min(rows, amxSide) {
 				for j := range t.cols {
 					c := &sums[i*amxSide+j]
-					*c = tdpbf16ps(*c, x[i*32:][:32], 1, y[j*32:][:32], 1)
+					*c = portable.TDPBF16PS(*c, x[i*32:][:32], 1, y[j*32:][:32], 1)
 				}
 			}
 		}

@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"math"
-	"unsafe"
-)
+import "math"
 
 // pack packs rows of op(A), or columns of op(B) if right is set, and returns their range. The argument lines is their
 // number. If along is set, the terms of a line are adjacent; otherwise the lines are.
@@ -59,17 +56,4 @@ func amxSplit(x float32) [3]uint16 {
 		x -= math.Float32frombits(bits &^ 0xffff)
 	}
 	return pieces
-}
-
-// aligned returns x with at least the given length, or new memory if x is too short. It begins where a line of the
-// cache begins, if x is nil or comes from this function.
-func aligned[T uint16 | float32](x []T, size int) []T {
-	if len(x) >= size {
-		return x
-	}
-	const line = 64
-	each := int(unsafe.Sizeof(x[0]))
-	x = make([]T, size+line/each)
-	past := int(uintptr(unsafe.Pointer(&x[0])) % line)
-	return x[(line-past)%line/each:]
 }

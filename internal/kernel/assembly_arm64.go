@@ -2,6 +2,8 @@
 
 package kernel
 
+import "github.com/heed-go/heed/internal/kernel/internal/portable"
+
 // assembly returns the instruction set NEON, which every arm64 processor has. It has assembly only for float32:
 // float64 is mostly for gradient checks.
 func assembly() []*instructionSet {
@@ -32,7 +34,7 @@ func vectorDots32NEON(x, y, z []float32) (a, b float32) {
 
 func vectorSoftmax32NEON(w, scores []float32) float32 {
 	largest := vectorMaxOf32NEON(scores)
-	if finite(largest) {
+	if portable.Finite(largest) {
 		vectorScale32NEON(w, 1/vectorExpShift32NEON(w, scores, largest))
 	}
 	return largest

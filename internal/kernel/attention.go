@@ -26,9 +26,6 @@ const (
 	attentionRun     = 4 * attentionQueries // queries that share a packed tile of keys in the forward pass
 )
 
-// attentionTaskWork is the least number of multiplications for which a separate task is worthwhile.
-const attentionTaskWork = 1 << 18
-
 // Rows is a tensor with one vector per batch element, head and position. Vector (b, h, t) begins at element b·Batch +
 // h·Head + t·Row. So Rows can describe both layouts, (B, H, T, K) and (B, T, H·K).
 type Rows[F Float] struct {
@@ -117,6 +114,10 @@ func (a *Attention[F]) seen(b, t0, t1, j0, j1, cols int) (first, start, stop int
 	return first, start - (start-j0)%cols, stop
 }
 
+// short reports whether one tile holds all keys. If so, a tile's weights are final, and lse holds only the largest
+// score.
+func (a *Attention[F]) short() bool { return a.Mask.Shape[3] <= attentionKeys }
+
 // tileQueries returns the number of queries in a tile. If one tile holds all keys, it is half the maximum, because
 // smaller tiles skip more of the keys that a causal mask hides.
 func (a *Attention[F]) tileQueries() int {
@@ -145,7 +146,7 @@ func (a *Attention[F]) maskRow(scores, capped []F, b, h, t, j0 int) (from, stop 
 func (a *Attention[F]) maskSeen(scores, capped []F, b, h, t, j0, from, stop int) {
 	scores = scores[from:stop]
 	if a.Softcap > 0 {
-		softcap(scores, scores, a.Softcap)
+		bodyOf[F]().softcap(scores, scores, a.Softcap)
 		if capped != nil {
 			copy(capped[from:stop], scores)
 		}
@@ -192,7 +193,7 @@ func (s *attentionScratch[F]) gemm(m, n, k int, alpha F, a []F, rsA, csA int, b 
 func (s *attentionScratch[F]) packed(buffer, rows []F, ld, n, k int) (panels []F, panel int) {
 	g := &s.body.tiles
 	panel = k * g.cols
-	buffer = grown(buffer, (n+g.cols-1)/g.cols*panel)
+	buffer = grown(buffer, parts(n, g.cols)*panel)
 	for j := 0; j < n; j += g.cols {
 		g.transpose(buffer[j/g.cols*panel:], rows[j*ld:], ld, min(g.cols, n-j), k)
 	}

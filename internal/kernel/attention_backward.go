@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
+)
 
 // Backward sets dq, dk and dv to the gradients of q, k and v, given dout, the gradient of the output, and the results
 // out and lse of Forward. If dbias isn't nil, Backward sets it to the gradient of the mask's bias; it has the bias's
@@ -27,10 +31,10 @@ func (a *Attention[F]) backward() bool {
 	wake := work >= gemmWakeWork
 	sets, perTask := a.backwardSets()
 	if !a.short() {
-		parallelRun(a.cores, (sets+perTask-1)/perTask, (*attentionRows[F])(a), wake)
+		parallelRun(a.cores, parts(sets, perTask), (*attentionRows[F])(a), wake)
 	}
-	parallelRun(a.cores, (sets*a.parts+perTask-1)/perTask, (*attentionBackward[F])(a), wake)
-	parallelRun(a.cores, pieces(max(len(a.dq.Data), len(a.dk.Data), len(a.dv.Data))), (*attentionSum[F])(a), wake)
+	parallelRun(a.cores, parts(sets*a.parts, perTask), (*attentionBackward[F])(a), wake)
+	parallelRun(a.cores, parts(max(len(a.dq.Data), len(a.dk.Data), len(a.dv.Data)), grain), (*attentionSum[F])(a), wake)
 	return a.nan.Load() || anyNaN(a.dbias)
 }
 
@@ -49,7 +53,7 @@ func (a *Attention[F]) divideBackward() {
 	}
 	const enough = 8 // tasks
 	sets := a.heads() / a.shared
-	a.parts = min((enough+sets-1)/sets, max(2, enough/a.heads()), (a.Mask.Shape[3]+attentionKeys-1)/attentionKeys)
+	a.parts = min(parts(enough, sets), max(2, enough/a.heads()), parts(a.Mask.Shape[3], attentionKeys))
 	if sets >= enough {
 		a.parts = 1
 	}
@@ -58,7 +62,7 @@ func (a *Attention[F]) divideBackward() {
 // backwardSets returns the number of sets of heads, and how many sets, or parts of sets, form a task.
 func (a *Attention[F]) backwardSets() (sets, perTask int) {
 	work := a.shared * a.Mask.Shape[2] * a.Mask.Shape[3] * a.Width * 2
-	return a.heads() / a.shared, max(1, attentionTaskWork/max(1, work))
+	return a.heads() / a.shared, max(1, gemmTaskWork/max(1, work))
 }
 
 // setsOf returns the range of sets, or parts of sets, of one task.
@@ -80,7 +84,7 @@ func (r *attentionRows[F]) run(task int) {
 			if a.shift[row] = a.lse[row]; a.passedOver(b, h, t) {
 				a.shift[row] = F(math.Inf(-1))
 			} else {
-				a.less[row] = dotOf(a.dout.from(b, h, t)[:a.Value], a.out.from(b, h, t))
+				a.less[row] = bodyOf[F]().dot(a.dout.from(b, h, t)[:a.Value], a.out.from(b, h, t)[:a.Value])
 			}
 		}
 	}
@@ -90,16 +94,7 @@ func (r *attentionRows[F]) run(task int) {
 // or redoBackward handles it.
 func (a *Attention[F]) passedOver(b, h, t int) bool {
 	row := a.row(b, h, t)
-	return a.lse[row] == F(math.Inf(-1)) || a.dead != nil && a.dead[row] || allZero(a.dout.from(b, h, t)[:a.Value])
-}
-
-func allZero[F Float](x []F) bool {
-	for _, v := range x {
-		if v != 0 {
-			return false
-		}
-	}
-	return true
+	return a.lse[row] == F(math.Inf(-1)) || a.dead != nil && a.dead[row] || portable.AllZero(a.dout.from(b, h, t)[:a.Value])
 }
 
 // attentionBackward is the task that computes the gradients for one part of the keys and some sets of heads.
@@ -227,7 +222,7 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 			axpy(a.dbias[broadcastRow(a.Mask.BiasShape, b, h, i0+i)+j0:], 1, grads)
 		}
 		if a.Softcap > 0 {
-			softcapGrad(grads, s.capped[i*pitch:], grads, a.Softcap)
+			s.body.softcapGrad(grads, s.capped[i*pitch:][:n], grads, a.Softcap)
 		}
 	}
 }
@@ -248,26 +243,12 @@ func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads, capped []
 	p, g := scores[from:stop], grads[from:stop]
 	s.body.expShift(p, p, shift)
 	var tiny F // Smaller weights become 0: products with subnormal numbers are slow, and slopes cause many of them.
-	if is32[F]() {
+	if portable.Is32[F]() {
 		tiny = 0x1p-100
 	}
 	s.body.scoreGrad(g, p, less, tiny) // sets g to 0 where p is 0, as masked values may be NaN
 	clearOutside(scores, from, stop)
 	clearOutside(grads, from, stop)
-}
-
-// scoreGradPortable replaces g, the gradients of the weights p, with the gradients of the scores. The argument less is
-// Σ p·g over the row. It sets p and g to 0 if the weight is 0, even if the gradient is NaN, or if the weight is below
-// tiny and the gradient is finite.
-func scoreGradPortable[F Float](g, p []F, less, tiny F) {
-	p = p[:len(g)]
-	for i, w := range p {
-		if d := g[i] - less; w == 0 || w < tiny && finite(d) {
-			p[i], g[i] = 0, 0
-		} else {
-			g[i] = w * d
-		}
-	}
 }
 
 // attentionSum is the task that adds the parts of dQ, in order, and searches the gradients for NaN.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
 )
 
 // attentionCase holds operands and results of attention.
@@ -87,7 +89,7 @@ func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 	inf := F(math.Inf(1))
 	largest, sum := -inf, F(0)
 	for j := range scores {
-		s := a.Scale * dotPortable(q, c.k.from(b, group, j)[:a.Width])
+		s := a.Scale * portable.Dot(q, c.k.from(b, group, j)[:a.Width])
 		slope[j] = 1
 		if a.Softcap > 0 {
 			s = F(math.Tanh(float64(s / a.Softcap)))
@@ -110,13 +112,13 @@ func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 		if w[j] != 0 {
 			w[j] /= sum
 		}
-		g[j] = skipProduct(skipDot(dout, c.v.from(b, group, j)), keep[j])
-		skipAxpy(c.out.from(b, h, t)[:a.Value], skipProduct(w[j], keep[j]), c.v.from(b, group, j))
-		skipAxpy(c.dv.from(b, group, j)[:a.Value], skipProduct(w[j], keep[j]), dout)
-		less += skipProduct(w[j], g[j])
+		g[j] = portable.SkipProduct(portable.SkipDot(dout, c.v.from(b, group, j)), keep[j])
+		portable.SkipAxpy(c.out.from(b, h, t)[:a.Value], portable.SkipProduct(w[j], keep[j]), c.v.from(b, group, j))
+		portable.SkipAxpy(c.dv.from(b, group, j)[:a.Value], portable.SkipProduct(w[j], keep[j]), dout)
+		less += portable.SkipProduct(w[j], g[j])
 	}
 	for j, p := range w {
-		d := skipProduct(p, g[j]-less)
+		d := portable.SkipProduct(p, g[j]-less)
 		if d == 0 {
 			continue
 		}
@@ -124,8 +126,8 @@ func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 			c.dbias[broadcastRow(m.BiasShape, b, h, t)+j] += d
 		}
 		d *= slope[j]
-		skipAxpy(c.dq.from(b, h, t)[:a.Width], d*a.Scale, c.k.from(b, group, j))
-		skipAxpy(c.dk.from(b, group, j)[:a.Width], d*a.Scale, q)
+		portable.SkipAxpy(c.dq.from(b, h, t)[:a.Width], d*a.Scale, c.k.from(b, group, j))
+		portable.SkipAxpy(c.dk.from(b, group, j)[:a.Width], d*a.Scale, q)
 	}
 }
 
@@ -139,7 +141,7 @@ func (c *attentionCase[F]) check(t *testing.T, tol float64) {
 	for i, got := range c.results() {
 		largest := 1.0
 		for _, x := range want[i] {
-			if finite(x) {
+			if portable.Finite(x) {
 				largest = max(largest, math.Abs(float64(x)))
 			}
 		}

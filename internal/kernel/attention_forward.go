@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
+)
 
 // Forward sets out to the attention of the queries q over the keys k and values v. Keys and values have a.Groups heads.
 // Forward also sets lse, which Backward needs. It has one element per query, B·H·T in all: the log-sum-exp of the
@@ -19,8 +23,8 @@ func (a *Attention[F]) forward() bool {
 	a.nan.Store(false)
 	a.choice = dropoutOf[F](a.Dropout.P, a.Dropout.Seed, a.Dropout.Stream, a.Dropout.Run)
 	wake := a.divideForward() >= gemmWakeWork
-	parallelRun(a.cores, (a.heads()*a.runs+a.perTask-1)/a.perTask, (*attentionForward[F])(a), wake)
-	parallelRun(a.cores, pieces(len(a.out.Data)), (*attentionCheck[F])(a), wake)
+	parallelRun(a.cores, parts(a.heads()*a.runs, a.perTask), (*attentionForward[F])(a), wake)
+	parallelRun(a.cores, parts(len(a.out.Data), grain), (*attentionCheck[F])(a), wake)
 	return a.nan.Load()
 }
 
@@ -36,8 +40,8 @@ func (a *Attention[F]) divideForward() (work int) {
 	if queries == 1 {
 		each *= gemmRowCost
 	}
-	a.runs = (queries + attentionRun - 1) / attentionRun
-	a.perTask = max(1, attentionTaskWork/max(1, min(queries, attentionRun)*each))
+	a.runs = parts(queries, attentionRun)
+	a.perTask = max(1, gemmTaskWork/max(1, min(queries, attentionRun)*each))
 	return a.heads() * queries * each
 }
 
@@ -128,10 +132,6 @@ func (s *attentionScratch[F]) forwardRow(a *Attention[F], scores []F, b, h, t, j
 	}
 }
 
-// short reports whether one tile holds all keys. If so, a tile's weights are final, and lse holds only the largest
-// score.
-func (a *Attention[F]) short() bool { return a.Mask.Shape[3] <= attentionKeys }
-
 // softmax replaces the visible scores of a row with weights, and the others with zeros. It returns the largest visible
 // score, or −Inf if none is visible. It writes the zeros last, because a vector load that overlaps a recent store has
 // to wait for the store.
@@ -140,7 +140,7 @@ func (s *attentionScratch[F]) softmax(scores []F, from, stop int) (largest F) {
 	largest = s.body.softmax(live, live)
 	clear(scores[:from])
 	clear(scores[stop:])
-	if finite(largest) {
+	if portable.Finite(largest) {
 		return largest
 	}
 	if largest == F(math.Inf(-1)) {
@@ -194,7 +194,7 @@ func (s *attentionScratch[F]) finish(a *Attention[F], b, h, t0, i0, i1 int) {
 			a.lse[row] = F(math.Inf(-1))
 			continue
 		}
-		scale(out, 1/sum)
+		s.body.scale(out, 1/sum)
 		a.lse[row] = s.largest[t-t0] + F(math.Log(float64(sum)))
 	}
 }
@@ -208,14 +208,11 @@ func (f *attentionCheck[F]) run(task int) {
 	}
 }
 
-// pieces returns the number of pieces into which the search for NaN divides n elements.
-func pieces(n int) int { return (n + grain - 1) / grain }
-
-// piece returns piece i of x, or an empty slice if x has no piece i.
+// piece returns piece i of x, for the search for NaN, or an empty slice if x has no piece i.
 func piece[F Float](x []F, i int) []F { return x[min(i*grain, len(x)):min((i+1)*grain, len(x))] }
 
 // anyNaN reports whether x holds NaN. The sum of squares is NaN only then.
 func anyNaN[F Float](x []F) bool {
-	d := dotOf(x, x)
+	d := bodyOf[F]().dot(x, x)
 	return d != d
 }

@@ -1,6 +1,11 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"slices"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
+)
 
 // This file handles NaN and infinite operands. The tiles multiply everything that they read, so a NaN or an infinity in
 // a masked key, or in a query whose output no loss uses, turns zeros into NaN. If a result holds NaN, everything is
@@ -11,7 +16,7 @@ import "math"
 func (a *Attention[F]) redoForward() {
 	q, k, v := a.q, a.k, a.v
 	touched := a.touched(false)
-	a.q.Data, a.k.Data, a.v.Data = cleaned(q.Data), cleaned(k.Data), cleaned(v.Data)
+	a.q.Data, a.k.Data, a.v.Data = portable.Cleaned(q.Data), portable.Cleaned(k.Data), portable.Cleaned(v.Data)
 	a.forward()
 	a.q, a.k, a.v = q, k, v
 	weights, keep := make([]F, a.Mask.Shape[3]), a.keepAll()
@@ -21,7 +26,7 @@ func (a *Attention[F]) redoForward() {
 		a.lse[a.row(b, h, t)] = a.weights(weights, nil, b, h, t)
 		a.keepRow(keep, b, h, t)
 		for j, w := range weights {
-			skipAxpy(out, skipProduct(w, keep[j]), a.v.from(b, h/a.perGroup(), j))
+			portable.SkipAxpy(out, portable.SkipProduct(w, keep[j]), a.v.from(b, h/a.perGroup(), j))
 		}
 	})
 }
@@ -30,7 +35,7 @@ func (a *Attention[F]) redoForward() {
 func (a *Attention[F]) redoBackward() {
 	q, k, v, dout := a.q, a.k, a.v, a.dout
 	touched := a.touched(true)
-	a.q.Data, a.k.Data, a.v.Data, a.dout.Data = cleaned(q.Data), cleaned(k.Data), cleaned(v.Data), cleaned(dout.Data)
+	a.q.Data, a.k.Data, a.v.Data, a.dout.Data = portable.Cleaned(q.Data), portable.Cleaned(k.Data), portable.Cleaned(v.Data), portable.Cleaned(dout.Data)
 	a.dead = touched
 	a.backward()
 	a.dead = nil
@@ -39,7 +44,7 @@ func (a *Attention[F]) redoBackward() {
 	weights, capped, grads, keep := make([]F, keys), make([]F, keys), make([]F, keys), a.keepAll()
 	a.eachTouched(touched, func(b, h, t int) {
 		g, group := a.dout.from(b, h, t)[:a.Value], h/a.perGroup()
-		if allZero(g) {
+		if portable.AllZero(g) {
 			return
 		}
 		a.weights(weights, capped, b, h, t)
@@ -47,13 +52,13 @@ func (a *Attention[F]) redoBackward() {
 		var less F
 		for j, w := range weights {
 			if w != 0 {
-				grads[j] = skipProduct(skipDot(g, a.v.from(b, group, j)), keep[j])
-				skipAxpy(a.dv.from(b, group, j)[:a.Value], skipProduct(w, keep[j]), g)
-				less += skipProduct(w, grads[j])
+				grads[j] = portable.SkipProduct(portable.SkipDot(g, a.v.from(b, group, j)), keep[j])
+				portable.SkipAxpy(a.dv.from(b, group, j)[:a.Value], portable.SkipProduct(w, keep[j]), g)
+				less += portable.SkipProduct(w, grads[j])
 			}
 		}
 		for j, w := range weights {
-			d := skipProduct(w, grads[j]-less)
+			d := portable.SkipProduct(w, grads[j]-less)
 			if d == 0 {
 				continue
 			}
@@ -64,20 +69,14 @@ func (a *Attention[F]) redoBackward() {
 				r := capped[j] / a.Softcap
 				d *= (1 - r) * (1 + r)
 			}
-			skipAxpy(a.dq.from(b, h, t)[:a.Width], a.Scale*d, a.k.from(b, group, j))
-			skipAxpy(a.dk.from(b, group, j)[:a.Width], a.Scale*d, a.q.from(b, h, t))
+			portable.SkipAxpy(a.dq.from(b, h, t)[:a.Width], a.Scale*d, a.k.from(b, group, j))
+			portable.SkipAxpy(a.dk.from(b, group, j)[:a.Width], a.Scale*d, a.q.from(b, h, t))
 		}
 	})
 }
 
 // keepAll returns the dropout factors of a query if nothing is dropped: all are 1.
-func (a *Attention[F]) keepAll() []F {
-	keep := make([]F, a.Mask.Shape[3])
-	for j := range keep {
-		keep[j] = 1
-	}
-	return keep
-}
+func (a *Attention[F]) keepAll() []F { return slices.Repeat([]F{1}, a.Mask.Shape[3]) }
 
 // keepRow sets keep to the dropout factors of one query's weights. Without dropout it does nothing.
 func (a *Attention[F]) keepRow(keep []F, b, h, t int) {
@@ -98,14 +97,14 @@ func (a *Attention[F]) touched(backward bool) []bool {
 		b, h := a.split(head)
 		group := h / a.perGroup()
 		for j := range badKey {
-			badKey[j] = !allFinite(a.k.from(b, group, j)[:a.Width])
-			badValue[j] = !allFinite(a.v.from(b, group, j)[:a.Value])
+			badKey[j] = !portable.AllFinite(a.k.from(b, group, j)[:a.Width])
+			badValue[j] = !portable.AllFinite(a.v.from(b, group, j)[:a.Value])
 		}
 		for t := range a.Mask.Shape[2] {
 			row := a.row(b, h, t)
-			bad := !allFinite(a.q.from(b, h, t)[:a.Width]) || a.Mask.Slopes != nil && !finite(a.Mask.Slopes[h])
+			bad := !portable.AllFinite(a.q.from(b, h, t)[:a.Width]) || a.Mask.Slopes != nil && !portable.Finite(a.Mask.Slopes[h])
 			if backward {
-				bad = bad || !allFinite(a.dout.from(b, h, t)[:a.Value]) || !finite(a.lse[row]) && a.lse[row] != inf
+				bad = bad || !portable.AllFinite(a.dout.from(b, h, t)[:a.Value]) || !portable.Finite(a.lse[row]) && a.lse[row] != inf
 			}
 			a.keepRow(keep, b, h, t)
 			allow, bias := a.Mask.Allow, a.Mask.Bias
@@ -118,7 +117,7 @@ func (a *Attention[F]) touched(backward bool) []bool {
 			start, end := a.Mask.span(b, t, t+1)
 			for j := start; j < end && !bad; j++ {
 				if (allow == nil || allow[j]) && (bias == nil || bias[j] != inf) {
-					bad = badKey[j] || badValue[j] && keep[j] != 0 || bias != nil && !finite(bias[j])
+					bad = badKey[j] || badValue[j] && keep[j] != 0 || bias != nil && !portable.Finite(bias[j])
 				}
 			}
 			touched[row] = bad
@@ -145,11 +144,11 @@ func (a *Attention[F]) weights(w, capped []F, b, h, t int) F {
 	clear(w)
 	start, end := a.Mask.span(b, t, t+1)
 	for j := start; j < end; j++ {
-		w[j] = a.Scale * dotPortable(q, a.k.from(b, h/a.perGroup(), j)[:a.Width])
+		w[j] = a.Scale * portable.Dot(q, a.k.from(b, h/a.perGroup(), j)[:a.Width])
 	}
 	from, stop := a.maskRow(w, capped, b, h, t, 0)
 	live := w[from:stop]
-	largest, sum := maxOfPortable(live), F(0)
+	largest, sum := portable.MaxOf(live), F(0)
 	if largest == inf {
 		clear(live)
 		return inf
@@ -166,41 +165,4 @@ func (a *Attention[F]) weights(w, capped []F, b, h, t int) F {
 		}
 	}
 	return largest + F(math.Log(float64(sum)))
-}
-
-// skipProduct returns x·y, where zero times any number is zero, even zero times NaN.
-func skipProduct[F Float](x, y F) F {
-	if x == 0 || y == 0 {
-		return 0
-	}
-	return x * y
-}
-
-// skipDot returns Σ x·y, with skipProduct's rule for zero.
-func skipDot[F Float](x, y []F) F {
-	var sum F
-	for i, v := range x {
-		if v != 0 && y[i] != 0 {
-			sum += v * y[i]
-		}
-	}
-	return sum
-}
-
-// skipAxpy adds a·x to y, with skipProduct's rule for zero.
-func skipAxpy[F Float](y []F, a F, x []F) {
-	for i := range y {
-		if a != 0 && x[i] != 0 {
-			y[i] += a * x[i]
-		}
-	}
-}
-
-func allFinite[F Float](x []F) bool {
-	for _, v := range x {
-		if !finite(v) {
-			return false
-		}
-	}
-	return true
 }

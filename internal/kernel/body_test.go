@@ -3,6 +3,8 @@ package kernel
 import (
 	"reflect"
 	"testing"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
 )
 
 // use selects an instruction set until the test ends.
@@ -62,7 +64,7 @@ func TestTables(t *testing.T) {
 			checkTable(t, s.f64.vectorTable, vectorPortable[float64](), own64)
 			checkTiles(t, s.f32.tiles, packs)
 			checkTiles(t, s.f64.tiles, packs)
-			if b := s.bfloat16; b.tile == nil || b.round == nil || b.slab < 1 || b.band < 1 || b.depth < 1 || b.depth%bfloat16Terms != 0 || bfloat16Band%b.rows != 0 {
+			if b := s.bfloat16; b.tile == nil || b.round == nil || b.slab < 1 || b.band < 1 || b.depth < 1 || b.depth%portable.BFloat16Terms != 0 || bfloat16Band%b.rows != 0 {
 				t.Errorf("products of bfloat16 lack a function or a size, or a size doesn't fit: %+v", b)
 			}
 		})
@@ -70,9 +72,9 @@ func TestTables(t *testing.T) {
 }
 
 // checkTable fails if a row is empty, or if a row is in assembly although own(row) is false, or the reverse.
-func checkTable(t *testing.T, table, portable any, own func(row string) bool) {
+func checkTable(t *testing.T, table, goTable any, own func(row string) bool) {
 	t.Helper()
-	rows, inGo := reflect.ValueOf(table), reflect.ValueOf(portable)
+	rows, inGo := reflect.ValueOf(table), reflect.ValueOf(goTable)
 	for i := range rows.NumField() {
 		name := rows.Type().Field(i).Name
 		if rows.Field(i).IsNil() {

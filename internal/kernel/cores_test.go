@@ -3,6 +3,8 @@ package kernel
 import (
 	"math"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // sameOnAnyCores fails if the result of run depends on the number of cores.
@@ -18,53 +20,135 @@ func sameOnAnyCores(t *testing.T, run func(cores int) []float32) {
 	}
 }
 
+// allocatesNothing fails if run allocates memory after its first call.
+func allocatesNothing(t *testing.T, what any, run func()) {
+	t.Helper()
+	if testseed.Race {
+		return // the race detector empties pools
+	}
+	if allocs := testing.AllocsPerRun(20, run); allocs >= 1 { // a garbage collection may have emptied a pool
+		t.Errorf("%v: %v allocations, want none", what, allocs)
+	}
+}
+
 // TestBitsDoNotDependOnCores tests the functions that divide their work, unless a separate test does so.
 func TestBitsDoNotDependOnCores(t *testing.T) {
-	sameOnAnyCores(t, func(cores int) []float32 {
-		const n, w = 300, 257
-		x, g, row := normals[float32](1, n*w), normals[float32](2, n*w), normals[float32](3, w)
-		var results []float32
-		out := func() []float32 { return make([]float32, n*w) }
-		keep := func(o []float32) { results = append(results, o...) }
-		for _, f := range []func(cores int, y, x []float32){ReLU[float32], GELU[float32], GELUTanh[float32]} {
-			y := out()
-			f(cores, y, x)
+	for _, c := range []struct {
+		name string
+		run  func(cores int) []float32
+	}{
+		{"loops", func(cores int) []float32 {
+			const n, w = 300, 257
+			x, g, row := normals[float32](1, n*w), normals[float32](2, n*w), normals[float32](3, w)
+			var results []float32
+			out := func() []float32 { return make([]float32, n*w) }
+			keep := func(o []float32) { results = append(results, o...) }
+			for _, f := range []func(cores int, y, x []float32){ReLU[float32], GELU[float32], GELUTanh[float32]} {
+				y := out()
+				f(cores, y, x)
+				keep(y)
+			}
+			for _, f := range []func(cores int, dx, x, g []float32){ReLUGrad[float32], GELUGrad[float32], GELUTanhGrad[float32], Add[float32], SkipMul[float32]} {
+				y := out()
+				f(cores, y, x, g)
+				keep(y)
+			}
+			y, dx, dgamma, dbeta := out(), out(), make([]float32, w), make([]float32, w)
+			LayerNorm(cores, y, x, row, row, 1e-5)
 			keep(y)
-		}
-		for _, f := range []func(cores int, dx, x, g []float32){ReLUGrad[float32], GELUGrad[float32], GELUTanhGrad[float32], Add[float32], SkipMul[float32]} {
-			y := out()
-			f(cores, y, x, g)
+			LayerNormGrad(cores, dx, dgamma, dbeta, x, row, g, y, 1e-5)
+			keep(dx)
+			keep(dgamma)
+			keep(dbeta)
+			MaskedSoftmax(cores, y, x, Mask[float32]{Shape: [4]int{3, 10, 10, w}, Causal: true})
 			keep(y)
-		}
-		y, dx, dgamma, dbeta := out(), out(), make([]float32, w), make([]float32, w)
-		LayerNorm(cores, y, x, row, row, 1e-5)
-		keep(y)
-		LayerNormGrad(cores, dx, dgamma, dbeta, x, row, g, y, 1e-5)
-		keep(dx)
-		keep(dgamma)
-		keep(dbeta)
-		MaskedSoftmax(cores, y, x, Mask[float32]{Shape: [4]int{3, 10, 10, w}, Causal: true})
-		keep(y)
-		SoftmaxGrad(cores, dx, y, g, w)
-		keep(dx)
-		SumRows(cores, dgamma, x)
-		keep(dgamma)
-		AddRow(cores, x, row)
-		keep(x)
-		SwapAxes(cores, y, x, 3, 10, 10, w)
-		keep(y)
-		DropoutMask(cores, y, 0.3, 1, 2, 3)
-		keep(y)
-		MaskScores(cores, y, x, Mask[float32]{Shape: [4]int{3, 10, 10, w}, Causal: true, Slopes: row})
-		keep(y)
-		MeanRows(cores, dgamma, x, []Span{{0, n - 1}}, n, w)
-		keep(dgamma)
-		Repeat(cores, y, x[:n*w/3], w, 3)
-		keep(y)
-		SumRepeats(cores, dx[:n*w/3], g, w, 3)
-		keep(dx)
-		AdamW(cores, x, g, y, out(), AdamStep{Rate: 0.1, Beta1: 0.9, Beta2: 0.9, Eps: 1e-8, GradScale: 1, Correct1: 1, Correct2: 1})
-		keep(x)
-		return results
-	})
+			SoftmaxGrad(cores, dx, y, g, w)
+			keep(dx)
+			SumRows(cores, dgamma, x)
+			keep(dgamma)
+			AddRow(cores, x, row)
+			keep(x)
+			SwapAxes(cores, y, x, 3, 10, 10, w)
+			keep(y)
+			DropoutMask(cores, y, 0.3, 1, 2, 3)
+			keep(y)
+			MaskScores(cores, y, x, Mask[float32]{Shape: [4]int{3, 10, 10, w}, Causal: true, Slopes: row})
+			keep(y)
+			MeanRows(cores, dgamma, x, []Span{{0, n - 1}}, n, w)
+			keep(dgamma)
+			Repeat(cores, y, x[:n*w/3], w, 3)
+			keep(y)
+			SumRepeats(cores, dx[:n*w/3], g, w, 3)
+			keep(dx)
+			AdamW(cores, x, g, y, out(), AdamStep{Rate: 0.1, Beta1: 0.9, Beta2: 0.9, Eps: 1e-8, GradScale: 1, Correct1: 1, Correct2: 1})
+			keep(x)
+			return results
+		}},
+		{"gates", func(cores int) []float32 {
+			const n = 100001
+			a, b, g := normals[float32](1, n), normals[float32](2, n), normals[float32](3, n)
+			y, da, db, dx := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
+			Gate(cores, y, a, b, SiLU[float32])
+			GateGrad(cores, da, db, a, b, g, GELU[float32], GELUGrad[float32])
+			SiLUGrad(cores, dx, a, g)
+			return append(append(append(y, da...), db...), dx...)
+		}},
+		{"RMSNorm", func(cores int) []float32 {
+			const n, w = 1000, 257
+			x, g, gamma := normals[float32](1, n*w), normals[float32](2, n*w), normals[float32](3, w)
+			y, dx, dgamma := make([]float32, n*w), make([]float32, n*w), make([]float32, w)
+			RMSNorm(cores, y, x, gamma, 1e-6)
+			RMSNormGrad(cores, dx, dgamma, x, gamma, g, y, 1e-6)
+			return append(append(y, dx...), dgamma...)
+		}},
+		{"rotary", func(cores int) []float32 {
+			r := Rotary{Batch: 2, Outer: 2, Length: 400, Inner: 3, Width: 40, Dim: 36}
+			cos, sin := make([]float32, 400*18), make([]float32, 400*18)
+			frequencies := make([]float64, 18)
+			for i := range frequencies {
+				frequencies[i] = 1 / float64(1+i)
+			}
+			positions := make([]int, 400)
+			for i := range positions {
+				positions[i] = i
+			}
+			RotaryTable(cores, cos, sin, positions, frequencies, 1.5)
+			x := normals[float32](1, 2*2*400*3*40)
+			y := make([]float32, len(x))
+			Rotate(cores, y, x, cos, sin, r)
+			return append(append(y, cos...), sin...)
+		}},
+		{"softcap", func(cores int) []float32 {
+			const n = 100001
+			x, g := normals[float32](1, n), normals[float32](2, n)
+			y, dx := make([]float32, n), make([]float32, n)
+			Softcap(cores, y, x, 2)
+			SoftcapGrad(cores, dx, y, g, 2)
+			return append(y, dx...)
+		}},
+		{"solvers", func(cores int) []float32 {
+			const r, c = 300, 257 // rows and columns
+			w, g := normals[float32](1, r*c), normals[float32](2, r*c)
+			m, v := normals[float32](3, r*c), make([]float32, r*c)
+			for _, step := range []func(){
+				func() {
+					SGD(cores, w, g, m, SGDStep{Rate: 0.1, Momentum: 0.9, Decay: 0.1, GradScale: 0.5, Nesterov: true})
+				},
+				func() {
+					Adam(cores, w, g, m, v, AdamStep{Rate: 0.1, Beta1: 0.9, Beta2: 0.9, Eps: 1e-8, Decay: 0.1, GradScale: 1, Correct1: 1, Correct2: 1})
+				},
+				func() { Lion(cores, w, g, m, LionStep{Rate: 0.1, Beta1: 0.9, Beta2: 0.9, GradScale: 1}) },
+				func() { Muon(cores, w, g, m, r, c, MuonStep{Rate: 0.1, Momentum: 0.9, GradScale: 1, Iterations: 5}) },
+				func() { Approach(cores, w, g, 0.1) },
+				func() { ScaleClamp(cores, w, 0.5, 1) },
+			} {
+				copy(g, normals[float32](4, r*c))
+				step()
+			}
+			Spread(cores, 10, 1<<20, func(i int) { Scale(1, w[i*r:(i+1)*r], float32(i)) })
+			return append(w, m...)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) { sameOnAnyCores(t, c.run) })
+	}
 }

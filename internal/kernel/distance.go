@@ -1,16 +1,17 @@
 package kernel
 
-import "math"
+import "github.com/heed-go/heed/internal/kernel/internal/portable"
 
-// A Distance is the loss of a single number x with target t. RightSide is a score, not a loss, and has no derivative.
-type Distance int
+// A Distance is the loss of a single number, or a score: see package portable.
+type Distance = portable.Distance
 
+// The distances.
 const (
-	SquaredError       Distance = iota // (x − t)²
-	AbsoluteError                      // |x − t|
-	HuberError                         // (x − t)²/2 if |x − t| ≤ δ, otherwise δ·(|x − t| − δ/2)
-	BinaryCrossEntropy                 // −t·log σ(x) − (1 − t)·log(1 − σ(x))
-	RightSide                          // 1 if x > 0 and t > 1/2 are both true or both false, otherwise 0; 0 if x is NaN
+	SquaredError       = portable.SquaredError
+	AbsoluteError      = portable.AbsoluteError
+	HuberError         = portable.HuberError
+	BinaryCrossEntropy = portable.BinaryCrossEntropy
+	RightSide          = portable.RightSide
 )
 
 // distanceCost is the cost of a Distance per element, where an addition costs 1.
@@ -19,7 +20,7 @@ const distanceCost = 8
 const distanceStep = grain / distanceCost
 
 // DistanceTasks returns the length that the slice sums of SumDistances must have for n numbers.
-func DistanceTasks(n int) int { return (n + distanceStep - 1) / distanceStep }
+func DistanceTasks(n int) int { return parts(n, distanceStep) }
 
 // SumDistances returns the weighted sum of the distances between x and t: weights[p] is the weight of the numbers in
 // [p·width, (p+1)·width). Numbers with weight 0 are not read. The argument delta is δ of HuberError. All arithmetic is
@@ -36,6 +37,14 @@ func SumDistances[F Float](cores int, sums []float64, d Distance, delta float64,
 	return sum
 }
 
+// DistanceGrad sets dx to the derivatives of the distances with respect to x, times their scales. scales[p] is the
+// scale of the numbers in [p·width, (p+1)·width). If a scale is 0, dx is 0 for its numbers, and x and t are not read.
+func DistanceGrad[F Float](cores int, dx []F, d Distance, delta float64, x, t, scales []F, width int) {
+	runLoop[F](cores, distanceLoop[F]{}, distanceCost*len(x), &loopWork[F]{
+		n: len(x), step: distanceStep, distance: d, eps: delta, out: dx, x: x, y: t, z: scales, width: width,
+	})
+}
+
 type distanceLoop[F Float] struct{}
 
 func (distanceLoop[F]) run(w *loopWork[F], lo, hi int) {
@@ -43,121 +52,18 @@ func (distanceLoop[F]) run(w *loopWork[F], lo, hi int) {
 	for i := lo; i < hi; {
 		p := i / w.width
 		end := min(hi, (p+1)*w.width)
-		if weight := float64(w.z[p]); weight != 0 {
-			sum += weight * sumDistance(w.distance, w.eps, w.x[i:end], w.y[i:end])
-		}
-		i = end
-	}
-	w.logSums[lo/w.step] = sum
-}
-
-func sumDistance[F Float](d Distance, delta float64, x, t []F) float64 {
-	t = t[:len(x)]
-	var sum float64
-	switch d {
-	case SquaredError:
-		for i := range x {
-			by := float64(x[i]) - float64(t[i])
-			sum += by * by
-		}
-	case AbsoluteError:
-		for i := range x {
-			sum += math.Abs(float64(x[i]) - float64(t[i]))
-		}
-	case HuberError:
-		for i := range x {
-			by := math.Abs(float64(x[i]) - float64(t[i]))
-			if by <= delta {
-				sum += by * by / 2
-			} else {
-				sum += delta * (by - delta/2)
-			}
-		}
-	case BinaryCrossEntropy:
-		for i := range x {
-			sum += binaryCrossEntropy(float64(x[i]), float64(t[i]))
-		}
-	case RightSide:
-		for i := range x {
-			if x[i] == x[i] && (x[i] > 0) == (t[i] > 0.5) {
-				sum++
-			}
-		}
-	}
-	return sum
-}
-
-// binaryCrossEntropy adds up nonnegative terms, so that no digits cancel. The loss is 0 if x is +Inf and t is 1, or if
-// x is −Inf and t is 0.
-func binaryCrossEntropy(x, t float64) float64 {
-	loss := math.Log1p(math.Exp(-math.Abs(x)))
-	switch {
-	case x < 0 && t > 0:
-		loss -= t * x
-	case x > 0 && t < 1:
-		loss += (1 - t) * x
-	}
-	return loss
-}
-
-// DistanceGrad sets dx to the derivatives of the distances with respect to x, times their scales. scales[p] is the
-// scale of the numbers in [p·width, (p+1)·width). If a scale is 0, dx is 0 for its numbers, and x and t are not read.
-func DistanceGrad[F Float](cores int, dx []F, d Distance, delta float64, x, t, scales []F, width int) {
-	runLoop[F](cores, distanceGradLoop[F]{}, distanceCost*len(x), &loopWork[F]{
-		n: len(x), step: distanceStep, distance: d, eps: delta, out: dx, x: x, y: t, z: scales, width: width,
-	})
-}
-
-type distanceGradLoop[F Float] struct{}
-
-func (distanceGradLoop[F]) run(w *loopWork[F], lo, hi int) {
-	for i := lo; i < hi; {
-		p := i / w.width
-		end := min(hi, (p+1)*w.width)
-		if scale := float64(w.z[p]); scale == 0 {
+		x, t, weight := w.x[i:end], w.y[i:end], float64(w.z[p])
+		switch {
+		case w.out == nil && weight != 0:
+			sum += weight * portable.SumDistances(w.distance, w.eps, x, t)
+		case w.out != nil && weight != 0:
+			portable.DistanceGrad(w.out[i:end], w.distance, w.eps, x, t, weight)
+		case w.out != nil:
 			clear(w.out[i:end])
-		} else {
-			distanceGrad(w.out[i:end], w.distance, w.eps, w.x[i:end], w.y[i:end], scale)
 		}
 		i = end
 	}
-}
-
-func distanceGrad[F Float](dx []F, d Distance, delta float64, x, t []F, scale float64) {
-	x, t = x[:len(dx)], t[:len(dx)]
-	switch d {
-	case SquaredError:
-		for i := range dx {
-			dx[i] = F(2 * scale * (float64(x[i]) - float64(t[i])))
-		}
-	case AbsoluteError:
-		for i := range dx {
-			by := float64(x[i]) - float64(t[i])
-			switch {
-			case by > 0:
-				by = 1
-			case by < 0:
-				by = -1
-			}
-			dx[i] = F(scale * by)
-		}
-	case HuberError:
-		for i := range dx {
-			by := float64(x[i]) - float64(t[i])
-			dx[i] = F(scale * max(-delta, min(by, delta)))
-		}
-	case BinaryCrossEntropy:
-		for i := range dx {
-			dx[i] = F(scale * binaryCrossEntropyGrad(float64(x[i]), float64(t[i])))
-		}
+	if w.out == nil {
+		w.logSums[lo/w.step] = sum
 	}
-}
-
-// binaryCrossEntropyGrad returns σ(x) − t. If t is 0 or 1, no digits cancel.
-func binaryCrossEntropyGrad(x, t float64) float64 {
-	e := math.Exp(-math.Abs(x))
-	if x < 0 {
-		return e/(1+e) - t
-	}
-	return (1 - t) - e/(1+e)
 }

@@ -1,5 +1,7 @@
 package kernel
 
+import "github.com/heed-go/heed/internal/kernel/internal/portable"
+
 // DropoutMask sets each element of keep to 0 with probability p, and to 1/(1−p) otherwise. The choice depends only on
 // seed, stream and run.
 func DropoutMask[F Float](cores int, keep []F, p float64, seed, stream, run uint64) {
@@ -34,32 +36,9 @@ func (d *dropoutChoice[F]) fill(body *body[F], keep []F, first uint64) {
 		i := first % grain
 		n := min(len(keep), int(grain-i))
 		key := mix64(d.key + first/grain)
-		body.dropout(keep[:n], uint32(key)+uint32(i)*dropoutStep, uint32(key>>32), d.threshold, d.scale)
+		body.dropout(keep[:n], uint32(key)+uint32(i)*portable.DropoutStep, uint32(key>>32), d.threshold, d.scale)
 		keep, first = keep[n:], first+uint64(n)
 	}
-}
-
-func dropoutPortable[F Float](keep []F, key0, key1, threshold uint32, scale F) {
-	for i := range keep {
-		if dropoutBits(uint32(i), key0, key1) < threshold {
-			keep[i] = 0
-		} else {
-			keep[i] = scale
-		}
-	}
-}
-
-// dropoutStep is the difference between the counters of adjacent elements.
-const dropoutStep = 0x9e3779b9
-
-// dropoutBits returns the random bits of element i. It mixes a counter by multiplications and shifts (Ettinger,
-// "hash-prospector", the mixer with the lowest known bias), and combines it with key1 in between.
-func dropoutBits(i, key0, key1 uint32) uint32 {
-	x := i*dropoutStep + key0
-	x = (x ^ x>>16) * 0x21f0aaad
-	x ^= key1
-	x = (x ^ x>>15) * 0xd35a2d97
-	return x ^ x>>15
 }
 
 // mix64 mixes the bits of a key (Steele, Lea and Flood, 2014: SplitMix64).

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
 )
 
 // TestVectorDropout checks that every body drops the same elements.
@@ -18,7 +20,7 @@ func testDropout[F Float](t *testing.T) {
 		keep := o.random(t, n)
 		bodyOf[F]().dropout(keep, 0xdeadbeef, 0x12345678, 0x90000000, 2)
 		for i, v := range keep {
-			if dropped := dropoutBits(uint32(i), 0xdeadbeef, 0x12345678) < 0x90000000; dropped != (v == 0) || !dropped && v != 2 {
+			if dropped := portable.DropoutBits(uint32(i), 0xdeadbeef, 0x12345678) < 0x90000000; dropped != (v == 0) || !dropped && v != 2 {
 				t.Fatalf("element %d of %d is %v, want 0 if dropped, else 2; dropped: %t", i, n, v, dropped)
 			}
 		}

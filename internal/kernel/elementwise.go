@@ -18,28 +18,3 @@ func Scale[F Float](cores int, x []F, a F) {
 type scaleLoop[F Float] struct{}
 
 func (scaleLoop[F]) run(w *loopWork[F], lo, hi int) { w.body.scale(w.x[lo:hi], w.a) }
-
-func addPortable[F Float](out, x, y []F) {
-	x, y = x[:len(out)], y[:len(out)]
-	for i := range out {
-		out[i] = x[i] + y[i]
-	}
-}
-
-func mulPortable[F Float](out, x, y []F) {
-	x, y = x[:len(out)], y[:len(out)]
-	for i := range out {
-		out[i] = x[i] * y[i]
-	}
-}
-
-func skipMulPortable[F Float](out, x, y []F) {
-	x, y = x[:len(out)], y[:len(out)]
-	for i := range out {
-		if y[i] == 0 {
-			out[i] = 0
-		} else {
-			out[i] = x[i] * y[i]
-		}
-	}
-}

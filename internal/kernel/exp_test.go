@@ -110,14 +110,40 @@ func bigExp(x float64) *big.Float {
 	return sum
 }
 
+// These functions return activations and their derivatives by their formulas.
+
+func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+func silu(x float64) float64 { return x * logistic(x) }
+
+func siluSlope(x float64) float64 {
+	s, x := logistic(x), max(-700, min(x, 700))
+	return s * (1 + x*(1-s))
+}
+
+func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+
+func gelu(x float64) float64 { return x * normalCDF(x) }
+
+func geluSlope(x float64) float64 { return normalCDF(x) + x*math.Exp(-x*x/2)/math.Sqrt(2*math.Pi) }
+
+const geluC, geluA = 0.7978845608028654, 0.044715 // of the tanh approximation
+
+func geluSigmoid(x float64) float64 { return logistic(2 * geluC * (x + geluA*x*x*x)) }
+
+func geluTanh(x float64) float64 { return x * geluSigmoid(x) }
+
+func geluTanhSlope(x float64) float64 {
+	s, x := geluSigmoid(x), max(-40, min(x, 40))
+	return s + x*s*(1-s)*2*geluC*(1+3*geluA*x*x)
+}
+
 // TestActivationErrors checks the documented error bounds of SiLU, GELU and its approximation, in float32.
 func TestActivationErrors(t *testing.T) {
 	step := uint64(4093)
 	if quick() {
 		step = 65521
 	}
-	cdf := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
-	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-2*geluC*(x+geluA*x*x*x))) }
 	eachSet(t, func(t *testing.T) {
 		b := inUse.f32
 		for _, c := range []struct {
@@ -127,20 +153,12 @@ func TestActivationErrors(t *testing.T) {
 			scale    func(x, want float64) float64 // divides the error
 			exponent int
 		}{
-			{"silu", b.silu, func(x float64) float64 { return x / (1 + math.Exp(-x)) }, relative, -21},
-			{"siluGrad", func(y, x []float32) { b.siluGrad(y, x, ones[:len(x)]) }, func(x float64) float64 {
-				s, x := 1/(1+math.Exp(-x)), max(-700, min(x, 700))
-				return s * (1 + x*(1-s))
-			}, absolute, -21},
-			{"gelu", b.gelu, func(x float64) float64 { return x * cdf(x) }, relative, -20},
-			{"geluTanh", b.geluTanh, func(x float64) float64 { return x * sigmoid(x) }, relative, -20},
-			{"geluGrad", func(y, x []float32) { b.geluGrad(y, x, ones[:len(x)]) }, func(x float64) float64 {
-				return cdf(x) + x*math.Exp(-x*x/2)/math.Sqrt(2*math.Pi)
-			}, absolute, -21},
-			{"geluTanhGrad", func(y, x []float32) { b.geluTanhGrad(y, x, ones[:len(x)]) }, func(x float64) float64 {
-				s, x := sigmoid(x), max(-40, min(x, 40))
-				return s + x*s*(1-s)*2*geluC*(1+3*geluA*x*x)
-			}, absolute, -21},
+			{"silu", b.silu, silu, relative, -21},
+			{"siluGrad", func(y, x []float32) { b.siluGrad(y, x, ones[:len(x)]) }, siluSlope, absolute, -21},
+			{"gelu", b.gelu, gelu, relative, -20},
+			{"geluTanh", b.geluTanh, geluTanh, relative, -20},
+			{"geluGrad", func(y, x []float32) { b.geluGrad(y, x, ones[:len(x)]) }, geluSlope, absolute, -21},
+			{"geluTanhGrad", func(y, x []float32) { b.geluTanhGrad(y, x, ones[:len(x)]) }, geluTanhSlope, absolute, -21},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				x, y := make([]float32, 4096), make([]float32, 4096)

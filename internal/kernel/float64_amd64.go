@@ -2,6 +2,8 @@
 
 package kernel
 
+import "github.com/heed-go/heed/internal/kernel/internal/portable"
+
 // These functions for float64 are in Go, except for the exponentials and the largest element. Each would have 100 to
 // 350 lines of assembly.
 
@@ -24,7 +26,7 @@ func expSum64(src []float64, shift float64) (sum float64) {
 
 func softmax64(w, scores []float64) float64 {
 	largest := vectorMaxOf64AVX2(scores)
-	if finite(largest) {
+	if portable.Finite(largest) {
 		vectorScale64AVX2(w, 1/vectorExpShift64AVX2(w, scores, largest))
 	}
 	return largest
@@ -36,7 +38,7 @@ func silu64(y, x []float64) {
 		n := min(len(x), len(e))
 		vectorExpShift64AVX2(e[:n], x[:n], 0)
 		for i, v := range x[:n] {
-			y[i] = siluOf(v, e[i])
+			y[i] = portable.SiluOf(v, e[i])
 		}
 		y, x = y[n:], x[n:]
 	}
@@ -48,7 +50,7 @@ func siluGrad64(dx, x, g []float64) {
 		n := min(len(x), len(e))
 		vectorExpShift64AVX2(e[:n], x[:n], 0)
 		for i, v := range x[:n] {
-			dx[i] = siluGradOf(v, e[i], g[i])
+			dx[i] = portable.SiluGradOf(v, e[i], g[i])
 		}
 		dx, x, g = dx[n:], x[n:], g[n:]
 	}

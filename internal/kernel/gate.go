@@ -1,13 +1,10 @@
 package kernel
 
-// gateStep is the number of elements of a gate per task. The activation of a task's elements isn't divided any further.
-const gateStep = grain / geluCost
-
 // Gate sets y to act(a)·b, element by element. act is one of this package's activations.
 func Gate[F Float](cores int, y, a, b []F, act func(cores int, y, x []F)) {
-	runRanges(cores, len(y), gateStep, len(y)*geluCost, func(lo, hi int) {
+	runElements(cores, len(y), geluCost, func(lo, hi int) {
 		y, b := y[lo:hi], b[lo:hi]
-		act(1, y, a[lo:hi])
+		act(1, y, a[lo:hi]) // not divided any further
 		bodyOf[F]().mul(y, y, b)
 	})
 }
@@ -15,7 +12,7 @@ func Gate[F Float](cores int, y, a, b []F, act func(cores int, y, x []F)) {
 // GateGrad sets da and db to the gradients of Gate, where g is the gradient of y: da = g·b·act'(a) and db = g·act(a).
 // Where g is 0, both are 0, even if a or b is NaN. The argument grad is the gradient function of act.
 func GateGrad[F Float](cores int, da, db, a, b, g []F, act func(cores int, y, x []F), grad func(cores int, dx, x, g []F)) {
-	runRanges(cores, len(g), gateStep, 2*len(g)*geluCost, func(lo, hi int) {
+	runRanges(cores, len(g), grain/geluCost, 2*len(g)*geluCost, func(lo, hi int) {
 		da, db, a, b, g := da[lo:hi], db[lo:hi], a[lo:hi], b[lo:hi], g[lo:hi]
 		body := bodyOf[F]()
 		body.skipMul(db, b, g)

@@ -40,15 +40,3 @@ func TestGate(t *testing.T) {
 		closeTo(t, name+": db", gotB, db, 1e-14)
 	}
 }
-
-func TestGateOnAnyCores(t *testing.T) {
-	sameOnAnyCores(t, func(cores int) []float32 {
-		const n = 100001
-		a, b, g := normals[float32](1, n), normals[float32](2, n), normals[float32](3, n)
-		y, da, db, dx := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
-		Gate(cores, y, a, b, SiLU[float32])
-		GateGrad(cores, da, db, a, b, g, GELU[float32], GELUGrad[float32])
-		SiLUGrad(cores, dx, a, g)
-		return append(append(append(y, da...), db...), dx...)
-	})
-}

@@ -1,7 +1,5 @@
 package kernel
 
-import "fmt"
-
 // Gemm computes C = alpha·op(A)·op(B) + beta·C, where op(X) is X or, if its flag is set, its transpose.
 //
 // All matrices are row-major: op(A) is m×k, op(B) is k×n and C is m×n. lda, ldb and ldc are the distances between the
@@ -35,7 +33,7 @@ func GemmFinish[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a
 }
 
 func gemmBatch[F Float](cores int, p *gemmProduct[F]) {
-	if !p.hasTerms() || amxGemm(cores, p) {
+	if !p.hasTerms() || amxGemm(cores, inUse.amx3, p) {
 		return
 	}
 	body := bodyOf[F]()
@@ -46,62 +44,4 @@ func gemmBatch[F Float](cores int, p *gemmProduct[F]) {
 	parallelRun(cores, w.tasks(), w, w.work() >= gemmWakeWork)
 	*w = gemmWork[F]{}
 	body.products.Put(w)
-}
-
-// hasTerms reports whether C has elements that are sums of products. If it has none, hasTerms computes and
-// finishes C. It panics if
-// the sizes don't fit the operands.
-func (p *gemmProduct[F]) hasTerms() bool {
-	if p.count < 0 || p.m < 0 || p.n < 0 || p.k < 0 {
-		panic(fmt.Sprintf("kernel: negative dimension in product of %d (%d, %d) x (%d, %d)", p.count, p.m, p.k, p.k, p.n))
-	}
-	if p.count == 0 || p.m == 0 || p.n == 0 {
-		return false
-	}
-	if p.count > 1 && p.strideC < 1 {
-		panic(fmt.Sprintf("kernel: %d products need a positive stride of C, got %d", p.count, p.strideC))
-	}
-	gemmCheck("C", p.count, p.m, p.n, len(p.c), p.ldc, p.strideC)
-	if p.k == 0 || p.alpha == 0 {
-		for i := range p.count {
-			gemmScale(p.m, p.n, p.beta, p.c[i*p.strideC:], p.ldc)
-			p.finishBlock(bodyOf[F](), i, 0, p.m, 0, p.n)
-		}
-		return false
-	}
-	if p.transA {
-		gemmCheck("A", p.count, p.k, p.m, len(p.a), p.lda, p.strideA)
-	} else {
-		gemmCheck("A", p.count, p.m, p.k, len(p.a), p.lda, p.strideA)
-	}
-	if p.transB {
-		gemmCheck("B", p.count, p.n, p.k, len(p.b), p.ldb, p.strideB)
-	} else {
-		gemmCheck("B", p.count, p.k, p.n, len(p.b), p.ldb, p.strideB)
-	}
-	return true
-}
-
-// gemmCheck panics unless count stored matrices of rows×cols fit in length elements.
-func gemmCheck(name string, count, rows, cols, length, ld, stride int) {
-	if ld < cols || stride < 0 {
-		panic(fmt.Sprintf("kernel: %s has rows of %d elements: the row stride must be at least that and the matrix stride at least 0, got %d and %d", name, cols, ld, stride))
-	}
-	if need := (count-1)*stride + (rows-1)*ld + cols; length < need {
-		panic(fmt.Sprintf("kernel: %s needs %d elements, got %d", name, need, length))
-	}
-}
-
-// gemmScale computes C = beta·C.
-func gemmScale[F Float](m, n int, beta F, c []F, ldc int) {
-	for i := range m {
-		row := c[i*ldc : i*ldc+n]
-		if beta == 0 {
-			clear(row)
-			continue
-		}
-		for j := range row {
-			row[j] *= beta
-		}
-	}
 }

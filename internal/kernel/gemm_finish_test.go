@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
@@ -30,7 +31,7 @@ func checkFinish[F Float](t *testing.T, r *rand.Rand, m, n, k int) {
 	}
 	a, b, before, plus, bias := drawn(m*k), drawn(k*n), drawn(m*n), drawn(m*n), drawn(n)
 	forms := 8
-	if is32[F]() {
+	if portable.Is32[F]() {
 		forms = 16
 	}
 	for form := range forms {

@@ -1,6 +1,10 @@
 package kernel
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
+)
 
 // SkipGemm computes C = alpha·op(A)·op(B) like Gemm, but zero times NaN or infinity is zero. Attention needs such
 // products: a masked key has a weight of exactly 0, and an ignored position has a gradient of exactly 0.
@@ -21,7 +25,7 @@ func SkipGemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, 
 	// If an operand holds NaN or an infinity, its product with zero has given NaN in C. The search for NaN costs little
 	// beside the products.
 	if putSeeking(finish) {
-		product.a, product.b, product.finish = cleaned(a), cleaned(b), nil
+		product.a, product.b, product.finish = portable.Cleaned(a), portable.Cleaned(b), nil
 		gemmBatch(cores, &product)
 		addInfinite(count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, c, ldc, strideC)
 	}
@@ -34,9 +38,9 @@ func SkipGemmBFloat16(cores int, transA, transB bool, m, n, k int, alpha float32
 	GemmBFloat16(cores, transA, transB, m, n, k, alpha, a, lda, b, ldb, 0, c, ldc, finish)
 	if putSeeking(finish) {
 		a, b = slices.Clone(a), slices.Clone(b)
-		bfloat16RoundPortable(a)
-		bfloat16RoundPortable(b)
-		GemmBFloat16(cores, transA, transB, m, n, k, alpha, cleaned(a), lda, cleaned(b), ldb, 0, c, ldc, nil)
+		portable.RoundBFloat16s(a)
+		portable.RoundBFloat16s(b)
+		GemmBFloat16(cores, transA, transB, m, n, k, alpha, portable.Cleaned(a), lda, portable.Cleaned(b), ldb, 0, c, ldc, nil)
 		addInfinite(1, transA, transB, m, n, k, alpha, a, lda, 0, b, ldb, 0, c, ldc, 0)
 	}
 }
@@ -71,7 +75,7 @@ func addInfinite[F Float](count int, transA, transB bool, m, n, k int, alpha F, 
 		a, b, c := a[q*strideA:], b[q*strideB:], c[q*strideC:]
 		for p := range k {
 			for i := range m {
-				if x := a[i*rowA+p*colA]; !finite(x) {
+				if x := a[i*rowA+p*colA]; !portable.Finite(x) {
 					for j := range n {
 						if y := b[p*rowB+j*colB]; y != 0 {
 							c[i*ldc+j] += alpha * x * y
@@ -80,7 +84,7 @@ func addInfinite[F Float](count int, transA, transB bool, m, n, k int, alpha F, 
 				}
 			}
 			for j := range n {
-				if y := b[p*rowB+j*colB]; !finite(y) {
+				if y := b[p*rowB+j*colB]; !portable.Finite(y) {
 					for i := range m {
 						if x := a[i*rowA+p*colA]; x != 0 {
 							c[i*ldc+j] += alpha * x * y
@@ -91,16 +95,3 @@ func addInfinite[F Float](count int, transA, transB bool, m, n, k int, alpha F, 
 		}
 	}
 }
-
-// cleaned returns a copy of x with 0 in place of NaN and infinities.
-func cleaned[F Float](x []F) []F {
-	out := make([]F, len(x))
-	for i, v := range x {
-		if finite(v) {
-			out[i] = v
-		}
-	}
-	return out
-}
-
-func finite[F Float](x F) bool { return x-x == 0 }

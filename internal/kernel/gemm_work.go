@@ -1,16 +1,5 @@
 package kernel
 
-// gemmProduct holds the arguments of GemmBatch.
-type gemmProduct[F Float] struct {
-	count, m, n, k            int
-	transA, transB            bool
-	alpha, beta               F
-	a, b, c                   []F
-	lda, ldb, ldc             int
-	strideA, strideB, strideC int
-	finish                    *Finish[F] // nil means nothing
-}
-
 // gemmWork is a batch of products and its division into tasks. A task computes one block of C for one or several
 // products. The division depends on the number of workers, but the result doesn't: the terms of an element of C are
 // always added in the same order, in the same runs of depth terms.
@@ -22,13 +11,6 @@ type gemmWork[F Float] struct {
 	items   int // products per task
 	depth   int // terms per run
 }
-
-const (
-	gemmTaskWork  = 1 << 18 // least number of multiplications for which a separate task is worthwhile
-	gemmWakeWork  = 1 << 21 // least number of multiplications for which waking a sleeping helper is worthwhile
-	gemmLeastCols = 4       // tiles in a row for which copying rows of A costs little beside the products
-	gemmRowCost   = 4       // cost of a multiplication whose operand must come from memory, as a multiple of other ones
-)
 
 // divide chooses the blocks. If there is enough work, each worker gets several tasks, so that no worker waits long for
 // the others.
@@ -87,15 +69,6 @@ func (w *gemmWork[F]) work() int64 {
 	}
 	return work
 }
-
-// gemmEven divides n into the fewest equal parts of at most limit, and returns their size.
-func gemmEven(n, limit int) int { return parts(n, parts(n, limit)) }
-
-// parts returns the number of parts of n, each of the given size or less.
-func parts(n, size int) int { return (n + size - 1) / size }
-
-// roundUp returns the least multiple of unit that is at least n.
-func roundUp(n, unit int) int { return parts(n, unit) * unit }
 
 // grid returns how many blocks C has down and across.
 func (w *gemmWork[F]) grid() (down, across int) {
@@ -196,7 +169,8 @@ func (w *gemmWork[F]) copiesA(cols int) bool {
 	if w.transA {
 		return g.packRows != nil && cols*w.lda >= 1<<16
 	}
-	return cols >= gemmLeastCols*g.cols && w.lda%(1<<10) == 0 && g.rows > 8
+	const least = 4 // tiles in a row for which copying rows of A costs little beside the products
+	return cols >= least*g.cols && w.lda%(1<<10) == 0 && g.rows > 8
 }
 
 // copyA copies rows×t.k elements of A, which starts at a. If A is transposed, the copy consists of slivers: see

@@ -3,21 +3,23 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
 )
 
 // Int8 is a matrix whose rows hold int8 numbers and one scale: the element in row i and column j is about
 // values[i,j]·scales[i]. Make one with NewInt8.
 type Int8 struct {
 	rows, cols int
-	stride     int       // columns in memory, a multiple of int8Columns; those after cols are 0
+	stride     int       // columns in memory, a multiple of portable.Int8Columns; those after cols are 0
 	values     []int8    // (rows, stride), from −127 to 127
 	scales     []float32 // (rows)
 }
 
 const (
-	int8Columns = 32 // columns that the products take at once
-	int8Rows    = 4  // rows of weights that the products take at once
+	int8Rows = 4 // rows of weights that the products take at once
 
 	int8Largest  = 127
 	int16Largest = 32767
@@ -33,7 +35,7 @@ const (
 // it. A row of zeros has the scale 0. NewInt8 returns an error if an element is NaN or infinite.
 func NewInt8(cores int, w []float32, rows int) (*Int8, error) {
 	cols := len(w) / rows
-	stride := roundUp(cols, int8Columns)
+	stride := roundUp(cols, portable.Int8Columns)
 	q := &Int8{rows: rows, cols: cols, stride: stride, values: make([]int8, rows*stride), scales: make([]float32, rows)}
 	var first sync.Mutex
 	bad := len(w) // first element that isn't finite
@@ -43,7 +45,7 @@ func NewInt8(cores int, w []float32, rows int) (*Int8, error) {
 			largest, ok := largestSize(row)
 			if !ok {
 				first.Lock()
-				bad = min(bad, i*cols+firstNotFinite(row))
+				bad = min(bad, i*cols+slices.IndexFunc(row, func(v float32) bool { return !portable.Finite(v) }))
 				first.Unlock()
 				return
 			}
@@ -85,16 +87,7 @@ func largestSize(x []float32) (largest float32, finite bool) {
 	for _, v := range x {
 		bits = max(bits, math.Float32bits(v)&^(1<<31))
 	}
-	return math.Float32frombits(bits), bits < infinityBits
-}
-
-func firstNotFinite(x []float32) int {
-	for i, v := range x {
-		if !finite(v) {
-			return i
-		}
-	}
-	return len(x)
+	return math.Float32frombits(bits), bits < portable.InfinityBits
 }
 
 // Shape returns the numbers of rows and columns.
@@ -159,10 +152,7 @@ type int8Work struct {
 
 // do computes the product.
 func (p *int8Work) do(cores int) {
-	if need := p.m * p.w.stride; cap(p.rounded) < need {
-		p.rounded = make([]int16, need)
-	}
-	p.rounded, p.scales = p.rounded[:p.m*p.w.stride], grown(p.scales, p.m)
+	p.rounded, p.scales = grown(p.rounded, p.m*p.w.stride), grown(p.scales, p.m)
 	p.rounding, p.step = true, rowsPerTask(p.w.cols, 2)
 	parallelRun(cores, parts(p.m, p.step), p, false)
 
@@ -220,7 +210,7 @@ func (p *int8Work) columns(lo, hi int) {
 	stride, n := p.w.stride, p.w.rows
 	whole := lo + (hi-lo)/int8Rows*int8Rows
 	passes := p.m/4 + p.m%4 // with assembly
-	step := max(1, int8Columns/passes)
+	step := max(1, portable.Int8Columns/passes)
 	for i, pass := 0, 0; i < p.m; pass++ {
 		rows, dots := 1, p.tiles.one
 		if p.tiles.four != nil && p.m-i >= 4 {
@@ -231,7 +221,7 @@ func (p *int8Work) columns(lo, hi int) {
 			dots(p.y[i*n+lo:], n, p.w.values[lo*stride:whole*stride], x, stride, p.w.scales[lo:whole], scales, pass, step)
 		}
 		if whole < hi {
-			int8DotsPortable(p.y[i*n+whole:], n, p.w.values[whole*stride:hi*stride], x, stride, p.w.scales[whole:hi], scales, pass, step)
+			portable.Int8Dots(p.y[i*n+whole:], n, p.w.values[whole*stride:hi*stride], x, stride, p.w.scales[whole:hi], scales, pass, step)
 		}
 		i += rows
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
 )
 
 // newInt8 quantises a matrix without an error.
@@ -89,21 +91,21 @@ func TestMulInt8(t *testing.T) {
 		for j := range n {
 			GatherInt8(rounded[j*k:], w, []int{j})
 		}
-		var portable []float32
+		var inGo []float32
 		for _, set := range slices.Backward(instructionSets) {
 			if !set.runs {
 				continue
 			}
 			use(t, set)
 			y := int8Product(0, x, w)
-			if portable == nil {
-				portable = y
+			if inGo == nil {
+				inGo = y
 				levels := min(32767, math.MaxInt32/(127*((k+31)/32*2)))
 				checkInt8(t, y, x, rounded, m, n, k, levels)
 			}
 			for i := range y {
-				if math.Float32bits(y[i]) != math.Float32bits(portable[i]) {
-					t.Fatalf("%v: element %d is %v with %s and %v in Go", s, i, y[i], set.name, portable[i])
+				if math.Float32bits(y[i]) != math.Float32bits(inGo[i]) {
+					t.Fatalf("%v: element %d is %v with %s and %v in Go", s, i, y[i], set.name, inGo[i])
 				}
 			}
 			for i := range m {
@@ -173,7 +175,7 @@ func TestMulInt8Extremes(t *testing.T) {
 					t.Errorf("row 3 isn't 0, but %v", v)
 				}
 			default:
-				if !finite(v) || v == 0 {
+				if !portable.Finite(v) || v == 0 {
 					t.Errorf("row %d has %v", i/n, v)
 				}
 			}
@@ -205,7 +207,7 @@ func TestInt8Dots(t *testing.T) {
 					dots(y, ldy, w, x[:rows*stride], stride, wScales, xScales[:rows], 1, 8)
 					return y
 				}
-				if got, want := results(dots), results(int8DotsPortable); !slices.Equal(got, want) {
+				if got, want := results(dots), results(portable.Int8Dots); !slices.Equal(got, want) {
 					t.Errorf("%d rows of %d columns: got %v, want %v", rows, stride, got, want)
 				}
 			}

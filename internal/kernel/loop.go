@@ -1,5 +1,7 @@
 package kernel
 
+import "github.com/heed-go/heed/internal/kernel/internal/portable"
+
 // A loop processes items, which are elements or rows. run processes the items in [lo, hi).
 type loop[F Float] interface {
 	run(w *loopWork[F], lo, hi int)
@@ -24,23 +26,12 @@ type loopWork[F Float] struct {
 	factors      [9]F
 	mask         Mask[F]
 	targets      []int
-	distance     Distance
+	distance     portable.Distance
 	logSums      []float64
 	axes         [2]int
 	key          uint64
 	threshold    uint32
 }
-
-// grain is the number of elements per task if an element costs as much as an addition. Smaller tasks are not worth the
-// hand-over to another goroutine.
-const grain = 16384
-
-// wakeWork is the least cost for which it is worthwhile to wake a sleeping helper.
-const wakeWork = 1 << 17
-
-// rowsPerTask returns the number of rows per task for rows of the given width. The argument cost is the cost per
-// element, where an addition costs 1.
-func rowsPerTask(width, cost int) int { return max(1, grain/max(width*cost, 1)) }
 
 // runLoop runs a loop with a copy of its operands. The argument cost is the cost of the whole loop, where an addition
 // costs 1. A loop is a type and not a function, so that runLoop allocates no memory after its first calls.
@@ -52,7 +43,7 @@ func runLoop[F Float](cores int, l loop[F], cost int, operands *loopWork[F]) {
 	if w.n <= w.step {
 		l.run(w, 0, w.n)
 	} else {
-		parallelRun(cores, (w.n+w.step-1)/w.step, w, cost >= wakeWork)
+		parallelRun(cores, parts(w.n, w.step), w, cost >= wakeWork)
 	}
 	*w = loopWork[F]{}
 	body.loops.Put(w)
@@ -63,32 +54,26 @@ func (w *loopWork[F]) run(task int) {
 	w.loop.run(w, task*w.step, min((task+1)*w.step, w.n))
 }
 
-// addPlus adds elements of plus, if there are any, to those of out.
-func (w *loopWork[F]) addPlus(first, end int) {
-	if w.plus != nil {
-		out := w.out[first:end]
-		w.body.add(out, out, w.plus[first:end])
-	}
-}
-
 // runUnary sets y to f(x), where f is a function of the body. The argument cost is the cost per element, where an
 // addition costs 1.
 func runUnary[F Float](cores int, f func(y, x []F), cost int, y, x []F) {
-	runLoop[F](cores, unaryLoop[F]{}, cost*len(y), &loopWork[F]{n: len(y), step: grain / cost, unary: f, out: y, x: x})
+	runLoop[F](cores, elementLoop[F]{}, cost*len(y), &loopWork[F]{n: len(y), step: grain / cost, unary: f, out: y, x: x})
 }
-
-type unaryLoop[F Float] struct{}
-
-func (unaryLoop[F]) run(w *loopWork[F], lo, hi int) { w.unary(w.out[lo:hi], w.x[lo:hi]) }
 
 // runBinary sets out to f(x, y), like runUnary.
 func runBinary[F Float](cores int, f func(out, x, y []F), cost int, out, x, y []F) {
-	runLoop[F](cores, binaryLoop[F]{}, cost*len(out), &loopWork[F]{n: len(out), step: grain / cost, binary: f, out: out, x: x, y: y})
+	runLoop[F](cores, elementLoop[F]{}, cost*len(out), &loopWork[F]{n: len(out), step: grain / cost, binary: f, out: out, x: x, y: y})
 }
 
-type binaryLoop[F Float] struct{}
+type elementLoop[F Float] struct{}
 
-func (binaryLoop[F]) run(w *loopWork[F], lo, hi int) { w.binary(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi]) }
+func (elementLoop[F]) run(w *loopWork[F], lo, hi int) {
+	if w.unary != nil {
+		w.unary(w.out[lo:hi], w.x[lo:hi])
+	} else {
+		w.binary(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi])
+	}
+}
 
 // runRanges divides [0, n) into ranges of size items and calls do for each; the last range may have fewer items. The
 // argument cost is the cost of all ranges, where an addition costs 1. runRanges allocates memory: use it if the
@@ -99,5 +84,10 @@ func runRanges(cores, n, size, cost int, do func(lo, hi int)) {
 		return
 	}
 	task := parallelFunc(func(i int) { do(i*size, min((i+1)*size, n)) })
-	parallelRun(cores, (n+size-1)/size, task, cost >= wakeWork)
+	parallelRun(cores, parts(n, size), task, cost >= wakeWork)
+}
+
+// runElements is runRanges for n elements of the given cost.
+func runElements(cores, n, cost int, do func(lo, hi int)) {
+	runRanges(cores, n, grain/cost, cost*n, do)
 }

@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 	"testing"
-
-	"github.com/heed-go/heed/internal/testseed"
 )
 
 // smoothedLoss returns the loss of a row and its gradient, from the definition, in float64.
@@ -115,29 +113,5 @@ func TestSmoothCrossEntropyBits(t *testing.T) {
 		run(cores)
 		return slices.Concat(losses, d)
 	})
-	if testseed.Race {
-		return // the race detector empties pools
-	}
-	if allocs := testing.AllocsPerRun(20, func() { run(0) }); allocs >= 1 {
-		t.Errorf("%v allocations, want none", allocs)
-	}
-}
-
-func BenchmarkSmoothCrossEntropy(b *testing.B) {
-	const n, v = 768, 65
-	logits, targets := normals[float32](1, n*v), make([]int, n)
-	losses, logSums, d := make([]float32, n), make([]float64, n), make([]float32, n*v)
-	scales := slices.Repeat([]float32{0.5}, n)
-	for _, smoothing := range []float32{0, 0.1} {
-		b.Run(fmt.Sprint("forward/", smoothing), func(b *testing.B) {
-			for b.Loop() {
-				CrossEntropy(0, losses, logSums, logits, targets, v, smoothing)
-			}
-		})
-		b.Run(fmt.Sprint("backward/", smoothing), func(b *testing.B) {
-			for b.Loop() {
-				CrossEntropyGrad(0, d, logSums, logits, targets, v, smoothing, scales)
-			}
-		})
-	}
+	allocatesNothing(t, "smoothed cross-entropy", func() { run(0) })
 }

@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
+)
 
 // A Mask defines which keys each query may attend to, and what to add to the scores, of shape (B, H, T, S). A query may
 // attend to a key if every field of the Mask allows it. A field that is nil or false allows everything.
@@ -122,7 +126,7 @@ func (m *Mask[F]) apply(scores []F, b, h, t, j0 int) {
 // addSlope subtracts slope·|d − i| from element i of x.
 func addSlope[F Float](body *body[F], x []F, slope F, d int) {
 	exact := min(1<<53, math.MaxInt) // F can represent every integer up to here
-	if is32[F]() {
+	if portable.Is32[F]() {
 		exact = 1 << 24
 	}
 	if d <= exact && len(x)-d <= exact {
@@ -131,38 +135,6 @@ func addSlope[F Float](body *body[F], x []F, slope F, d int) {
 	}
 	for i := range x {
 		x[i] -= slope * F(max(d-i, i-d))
-	}
-}
-
-func addSlopePortable[F Float](x []F, slope, d F) {
-	for i := range x {
-		far := d - F(i)
-		if far < 0 {
-			far = -far
-		}
-		x[i] -= slope * far
-	}
-}
-
-func addBiasPortable[F Float](x, bias []F) {
-	inf := F(math.Inf(-1))
-	bias = bias[:len(x)]
-	for i := range x {
-		if b := bias[i]; b == inf {
-			x[i] = inf
-		} else {
-			x[i] += b
-		}
-	}
-}
-
-func forbidPortable[F Float](x []F, allow []bool) {
-	inf := F(math.Inf(-1))
-	allow = allow[:len(x)]
-	for i := range x {
-		if !allow[i] {
-			x[i] = inf
-		}
 	}
 }
 

@@ -18,12 +18,11 @@ type muonWork[F Float] struct{ x, next, gram, poly []F }
 // mean with g once more (Nesterov momentum) and makes the result nearly orthogonal. It shrinks w by weight decay, then
 // subtracts the result times the rate and max(1, outputs/inputs)^½ (Jordan et al., 2024).
 func Muon[F Float](cores int, w, g, mean []F, inputs, outputs int, s MuonStep) {
-	const cost = 4
 	b := bodyOf[F]()
 	work := take[muonWork[F]](&b.muon)
 	work.x = grown(work.x, len(w))
 	x := work.x
-	runRanges(cores, len(w), grain/cost, cost*len(w), func(lo, hi int) {
+	runElements(cores, len(w), 4, func(lo, hi int) {
 		x, g, mean := x[lo:hi], g[lo:hi], mean[lo:hi]
 		b.scale(g, F(s.GradScale))
 		approach(b, mean, g, 1-s.Momentum)
@@ -35,7 +34,7 @@ func Muon[F Float](cores int, w, g, mean []F, inputs, outputs int, s MuonStep) {
 		inputs, outputs = outputs, inputs
 	}
 	rate := s.Rate * math.Sqrt(max(1, float64(outputs)/float64(inputs)))
-	runRanges(cores, len(w), grain/cost, cost*len(w), func(lo, hi int) {
+	runElements(cores, len(w), 4, func(lo, hi int) {
 		b.scale(w[lo:hi], F(1-s.Rate*s.Decay))
 		b.axpy(w[lo:hi], x[lo:hi], F(-rate))
 	})
@@ -50,7 +49,7 @@ func (w *muonWork[F]) orthogonalize(cores, m, n, iterations int) []F {
 	wide := m <= n
 	k, long := min(m, n), max(m, n)
 	w.next, w.gram, w.poly = grown(w.next, m*n), grown(w.gram, k*k), grown(w.poly, k*k)
-	scale(w.x, F(1/(math.Sqrt(SumSquares(w.x))+1e-7))) // no singular value exceeds the Frobenius norm
+	bodyOf[F]().scale(w.x, F(1/(math.Sqrt(SumSquares(w.x))+1e-7))) // no singular value exceeds the Frobenius norm
 	for range iterations {
 		Gemm(cores, !wide, wide, k, k, long, 1, w.x, n, w.x, n, 0, w.gram, k) // (k, long) x (long, k) -> (k, k)
 		copy(w.poly, w.gram)

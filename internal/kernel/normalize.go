@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
+)
 
 // Normalize divides each row of x, of width elements, by its length. A row of zeros stays zero.
 func Normalize[F Float](cores int, y, x []F, width int) {
@@ -21,7 +25,7 @@ func NormalizeGrad[F Float](cores int, dx, x, g []F, width int) {
 	runRanges(cores, len(x)/width, normRows(width), 6*len(x), func(lo, hi int) {
 		for r := lo; r < hi; r++ {
 			dx, x, g := dx[r*width:][:width], x[r*width:][:width], g[r*width:][:width]
-			if allZero(x) || allZero(g) {
+			if portable.AllZero(x) || portable.AllZero(g) {
 				clear(dx)
 				continue
 			}

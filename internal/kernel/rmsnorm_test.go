@@ -63,14 +63,3 @@ func TestRMSNormAtTheEdges(t *testing.T) {
 	closeTo(t, "dx", dx, []float64{1, 2, 0, 0, inv - 9*inv*inv*inv/2, -12 * inv * inv * inv / 2}, 1e-6)
 	closeTo(t, "dgamma", dgamma, []float64{3 * inv, 0}, 1e-6)
 }
-
-func TestRMSNormOnAnyCores(t *testing.T) {
-	sameOnAnyCores(t, func(cores int) []float32 {
-		const n, w = 1000, 257
-		x, g, gamma := normals[float32](1, n*w), normals[float32](2, n*w), normals[float32](3, w)
-		y, dx, dgamma := make([]float32, n*w), make([]float32, n*w), make([]float32, w)
-		RMSNorm(cores, y, x, gamma, 1e-6)
-		RMSNormGrad(cores, dx, dgamma, x, gamma, g, y, 1e-6)
-		return append(append(y, dx...), dgamma...)
-	})
-}

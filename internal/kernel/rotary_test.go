@@ -76,23 +76,3 @@ func testRotate[F Float](t *testing.T, tol float64) {
 		}
 	}
 }
-
-func TestRotateOnAnyCores(t *testing.T) {
-	sameOnAnyCores(t, func(cores int) []float32 {
-		r := Rotary{Batch: 2, Outer: 2, Length: 400, Inner: 3, Width: 40, Dim: 36}
-		cos, sin := make([]float32, 400*18), make([]float32, 400*18)
-		frequencies := make([]float64, 18)
-		for i := range frequencies {
-			frequencies[i] = 1 / float64(1+i)
-		}
-		positions := make([]int, 400)
-		for i := range positions {
-			positions[i] = i
-		}
-		RotaryTable(cores, cos, sin, positions, frequencies, 1.5)
-		x := normals[float32](1, 2*2*400*3*40)
-		y := make([]float32, len(x))
-		Rotate(cores, y, x, cos, sin, r)
-		return append(append(y, cos...), sin...)
-	})
-}

@@ -16,12 +16,10 @@ func (addRowLoop[F]) run(w *loopWork[F], lo, hi int) {
 // all rows were added up in order, rounding errors would grow with their number.
 const sumBlock = 16
 
-func sumBlocks(rows int) int { return (rows + sumBlock - 1) / sumBlock }
-
 // SumRows sets sum to the sum of the rows of m, each of len(sum) elements.
 func SumRows[F Float](cores int, sum, m []F) {
 	width := len(sum)
-	n := sumBlocks(len(m) / width)
+	n := parts(len(m)/width, sumBlock)
 	if n <= 1 {
 		sumInOrder(cores, sum, m)
 		return
@@ -49,7 +47,7 @@ func SumRows[F Float](cores int, sum, m []F) {
 func sumInOrder[F Float](cores int, sum, m []F) {
 	// Each task sums some columns: whole cache lines, and enough of them for a task.
 	width := len(sum)
-	step := (rowsPerTask(len(m)/width, 1) + 127) / 128 * 128
+	step := roundUp(rowsPerTask(len(m)/width, 1), 128)
 	runLoop[F](cores, sumRowsLoop[F]{}, len(m), &loopWork[F]{n: width, step: step, out: sum, x: m, width: width})
 }
 
@@ -162,24 +160,5 @@ func (swapLoop[F]) run(w *loopWork[F], lo, hi int) {
 				w.body.copyRows(d[j*width:], s[j*b*width:], b, width, a*width, width)
 			}
 		}
-	}
-}
-
-func addRowPortable[F Float](m, row []F, rows int) {
-	for r := range rows {
-		axpyPortable(m[r*len(row):], row, 1)
-	}
-}
-
-func sumRowsPortable[F Float](sum, m []F, rows, stride int) {
-	clear(sum)
-	for r := range rows {
-		axpyPortable(sum, m[r*stride:][:len(sum)], 1)
-	}
-}
-
-func copyRowsPortable[F Float](dst, src []F, rows, width, dstStride, srcStride int) {
-	for r := range rows {
-		copy(dst[r*dstStride:][:width], src[r*srcStride:][:width])
 	}
 }

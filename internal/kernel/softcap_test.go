@@ -87,26 +87,6 @@ func testSoftcapAtTheEdges[F Float](t *testing.T) {
 	}
 }
 
-func TestSoftcapOnAnyCores(t *testing.T) {
-	sameOnAnyCores(t, func(cores int) []float32 {
-		const n = 100001
-		x, g := normals[float32](1, n), normals[float32](2, n)
-		y, dx := make([]float32, n), make([]float32, n)
-		Softcap(cores, y, x, 2)
-		SoftcapGrad(cores, dx, y, g, 2)
-		return append(y, dx...)
-	})
-}
-
-func BenchmarkSoftcap(b *testing.B) {
-	x := normals[float32](1, 4096)
-	y := make([]float32, len(x))
-	b.SetBytes(int64(4 * len(x)))
-	for b.Loop() {
-		softcap(y, x, 5)
-	}
-}
-
 // TestSoftcapErrors checks that the error is at most 4 ulp over the whole range of float32, unless x/c is subnormal.
 func TestSoftcapErrors(t *testing.T) {
 	step := float32Step()

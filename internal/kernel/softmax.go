@@ -1,13 +1,15 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/heed-go/heed/internal/kernel/internal/portable"
+)
 
 // MaskedSoftmax sets w to the softmax of the scores over the keys that the mask allows, for every query. A masked key
 // has weight 0, even if its score is NaN. If all keys are masked for a query, all its weights are 0.
 func MaskedSoftmax[F Float](cores int, w, scores []F, m Mask[F]) {
-	keys := m.Shape[3]
-	rows := m.Shape[0] * m.Shape[1] * m.Shape[2]
-	runLoop[F](cores, softmaxLoop[F]{}, 4*rows*keys, &loopWork[F]{n: rows, step: rowsPerTask(keys, 2), out: w, x: scores, mask: m})
+	runMasked(cores, softmaxLoop[F]{}, 2, w, scores, m)
 }
 
 type softmaxLoop[F Float] struct{}
@@ -32,7 +34,7 @@ func (m *Mask[F]) softmax(w, scores []F, b, h, t int) {
 		scores = w
 	}
 	largest := bodyOf[F]().softmax(w, scores)
-	if finite(largest) {
+	if portable.Finite(largest) {
 		return
 	}
 	inf := F(math.Inf(1))
@@ -43,16 +45,6 @@ func (m *Mask[F]) softmax(w, scores []F, b, h, t int) {
 			w[j] = F(math.NaN()) // the NaN affects only this row
 		}
 	}
-}
-
-// softmaxPortable sets w to exp(scores − m)/Σ exp(scores − m) and returns m, the largest score. If m isn't finite,
-// softmaxPortable leaves w unchanged.
-func softmaxPortable[F Float](w, scores []F) F {
-	largest := maxOfPortable(scores)
-	if finite(largest) {
-		scalePortable(w, 1/expShiftPortable(w, scores, largest))
-	}
-	return largest
 }
 
 // SoftmaxGrad sets ds, the gradient of the scores, to w·(g − Σ w·g) for each row of width elements. w holds the weights
@@ -68,29 +60,15 @@ func (softmaxGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 	w.body.softmaxGrad(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi], w.width)
 }
 
-func softmaxGradPortable[F Float](ds, w, g []F, width int) {
-	for ; len(ds) > 0; ds, w, g = ds[width:], w[width:], g[width:] {
-		var dot F
-		for j, p := range w[:width] {
-			if p != 0 && g[j] != 0 {
-				dot += p * g[j]
-			}
-		}
-		for j, p := range w[:width] {
-			if d := g[j] - dot; p != 0 && d != 0 {
-				ds[j] = p * d
-			} else {
-				ds[j] = 0
-			}
-		}
-	}
-}
-
 // MaskScores sets out to the scores plus the mask's bias and slopes, and to −Inf for masked keys.
 func MaskScores[F Float](cores int, out, scores []F, m Mask[F]) {
-	keys := m.Shape[3]
-	rows := m.Shape[0] * m.Shape[1] * m.Shape[2]
-	runLoop[F](cores, maskLoop[F]{}, 2*rows*keys, &loopWork[F]{n: rows, step: rowsPerTask(keys, 1), out: out, x: scores, mask: m})
+	runMasked(cores, maskLoop[F]{}, 1, out, scores, m)
+}
+
+// runMasked runs a loop over the rows of scores of all queries. The argument cost is half the cost per score.
+func runMasked[F Float](cores int, l loop[F], cost int, out, scores []F, m Mask[F]) {
+	keys, rows := m.Shape[3], m.Shape[0]*m.Shape[1]*m.Shape[2]
+	runLoop(cores, l, 2*cost*rows*keys, &loopWork[F]{n: rows, step: rowsPerTask(keys, cost), out: out, x: scores, mask: m})
 }
 
 type maskLoop[F Float] struct{}

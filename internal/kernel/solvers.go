@@ -23,9 +23,8 @@ type SGDStep struct {
 // sum of gradients (Sutskever et al., 2013, in PyTorch's form: the learning rate multiplies the velocity, and weight
 // decay is part of the gradient). Otherwise velocity is not used.
 func SGD[F Float](cores int, w, g, velocity []F, s SGDStep) {
-	const cost = 4
 	b := bodyOf[F]()
-	runRanges(cores, len(w), grain/cost, cost*len(w), func(lo, hi int) {
+	runElements(cores, len(w), 4, func(lo, hi int) {
 		w, g := w[lo:hi], g[lo:hi]
 		step := g
 		if s.GradScale != 1 {
@@ -52,9 +51,8 @@ func SGD[F Float](cores int, w, g, velocity []F, s SGDStep) {
 // Ba, 2015). With weight decay, it overwrites g.
 func Adam[F Float](cores int, w, g, first, second []F, s AdamStep) {
 	if s.Decay != 0 {
-		const cost = 2
 		b := bodyOf[F]()
-		runRanges(cores, len(w), grain/cost, cost*len(w), func(lo, hi int) {
+		runElements(cores, len(w), 2, func(lo, hi int) {
 			b.scale(g[lo:hi], F(s.GradScale))
 			b.axpy(g[lo:hi], w[lo:hi], F(s.Decay))
 		})
@@ -71,10 +69,9 @@ type LionStep struct {
 
 // Lion updates the weights w and the running mean from the gradient g (Chen et al., 2023, algorithm 2).
 func Lion[F Float](cores int, w, g, mean []F, s LionStep) {
-	const cost = 4
 	scale, b1, c1, b2, c2 := F(s.GradScale), F(s.Beta1), F(1-s.Beta1), F(s.Beta2), F(1-s.Beta2)
 	keep, rate := F(1-s.Rate*s.Decay), float64(F(s.Rate))
-	runRanges(cores, len(w), grain/cost, cost*len(w), func(lo, hi int) {
+	runElements(cores, len(w), 4, func(lo, hi int) {
 		w, g, mean := w[lo:hi], g[lo:hi], mean[lo:hi]
 		for i, d := range g {
 			d *= scale
@@ -90,9 +87,8 @@ func Lion[F Float](cores int, w, g, mean []F, s LionStep) {
 
 // Approach moves y towards x by the fraction a of the distance: y = (1 − a)·y + a·x.
 func Approach[F Float](cores int, y, x []F, a float64) {
-	const cost = 2
 	b := bodyOf[F]()
-	runRanges(cores, len(y), grain/cost, cost*len(y), func(lo, hi int) { approach(b, y[lo:hi], x[lo:hi], a) })
+	runElements(cores, len(y), 2, func(lo, hi int) { approach(b, y[lo:hi], x[lo:hi], a) })
 }
 
 func approach[F Float](b *body[F], y, x []F, a float64) {
@@ -103,7 +99,7 @@ func approach[F Float](b *body[F], y, x []F, a float64) {
 // ScaleClamp multiplies the elements of x by scale, then limits them to [−limit, limit].
 func ScaleClamp[F Float](cores int, x []F, scale, limit float64) {
 	a, m := F(scale), F(limit)
-	runRanges(cores, len(x), grain, len(x), func(lo, hi int) {
+	runElements(cores, len(x), 1, func(lo, hi int) {
 		for i, v := range x[lo:hi] {
 			x[lo+i] = min(max(a*v, -m), m)
 		}

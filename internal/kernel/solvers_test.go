@@ -143,28 +143,3 @@ func orthogonalPlain(x []float64, m, n int) []float64 {
 	}
 	return x
 }
-
-func TestSolverBitsDoNotDependOnCores(t *testing.T) {
-	sameOnAnyCores(t, func(cores int) []float32 {
-		const r, c = 300, 257 // rows and columns
-		w, g := normals[float32](1, r*c), normals[float32](2, r*c)
-		m, v := normals[float32](3, r*c), make([]float32, r*c)
-		for _, step := range []func(){
-			func() {
-				SGD(cores, w, g, m, SGDStep{Rate: 0.1, Momentum: 0.9, Decay: 0.1, GradScale: 0.5, Nesterov: true})
-			},
-			func() {
-				Adam(cores, w, g, m, v, AdamStep{Rate: 0.1, Beta1: 0.9, Beta2: 0.9, Eps: 1e-8, Decay: 0.1, GradScale: 1, Correct1: 1, Correct2: 1})
-			},
-			func() { Lion(cores, w, g, m, LionStep{Rate: 0.1, Beta1: 0.9, Beta2: 0.9, GradScale: 1}) },
-			func() { Muon(cores, w, g, m, r, c, MuonStep{Rate: 0.1, Momentum: 0.9, GradScale: 1, Iterations: 5}) },
-			func() { Approach(cores, w, g, 0.1) },
-			func() { ScaleClamp(cores, w, 0.5, 1) },
-		} {
-			copy(g, normals[float32](4, r*c))
-			step()
-		}
-		Spread(cores, 10, 1<<20, func(i int) { scale(w[i*r:(i+1)*r], float32(i)) })
-		return append(w, m...)
-	})
-}

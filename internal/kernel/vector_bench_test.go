@@ -80,6 +80,8 @@ func BenchmarkVector(b *testing.B) {
 			{"skipmul", n, func() { SkipMul(0, out[:n], x[:n], y[:n]) }},
 			{"crossentropy", rows * m.vocab, func() { CrossEntropy(0, losses, logSums, x, targets, m.vocab, 0) }},
 			{"crossentropy_grad", rows * m.vocab, func() { CrossEntropyGrad(0, out, logSums, x, targets, m.vocab, 0, scales) }},
+			{"crossentropy_smooth", rows * m.vocab, func() { CrossEntropy(0, losses, logSums, x, targets, m.vocab, 0.1) }},
+			{"crossentropy_smooth_grad", rows * m.vocab, func() { CrossEntropyGrad(0, out, logSums, x, targets, m.vocab, 0.1, scales) }},
 			{"adamw", m.longest, func() { AdamW(0, out[:m.longest], y[:m.longest], first, second, adam) }},
 			{"sumsquares", m.longest, func() { SumSquares(x[:m.longest]) }},
 			{"gather", n, func() { Gather(out[:n], x, ids, m.width) }},

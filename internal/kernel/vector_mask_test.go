@@ -15,7 +15,7 @@ func TestVectorMasks(t *testing.T) {
 }
 
 func testMasks[F Float](t *testing.T) {
-	body, portable := bodyOf[F](), vectorPortable[F]()
+	body, inGo := bodyOf[F](), vectorPortable[F]()
 	same := func(what string, got, want []F) {
 		t.Helper()
 		for i, x := range got {
@@ -37,7 +37,7 @@ func testMasks[F Float](t *testing.T) {
 			}
 		}
 		want := slices.Clone(scores)
-		portable.addBias(want, bias)
+		inGo.addBias(want, bias)
 		body.addBias(scores, bias)
 		same(what+" and a bias", scores, want)
 
@@ -47,7 +47,7 @@ func testMasks[F Float](t *testing.T) {
 				allow[i] = []bool{false, true, i%3 > 0, i&(i>>2) == 0}[pattern]
 			}
 			scores, want := slices.Clone(bias), slices.Clone(bias)
-			portable.forbid(want, allow)
+			inGo.forbid(want, allow)
 			body.forbid(scores, allow)
 			same(what+", allowed or not", scores, want)
 			copy(bias, want)
@@ -59,7 +59,7 @@ func testMasks[F Float](t *testing.T) {
 			for _, slope := range []F{0.3, -2, 0, inf} {
 				scores := o.random(t, n)
 				want := slices.Clone(scores)
-				portable.addSlope(want, slope, d)
+				inGo.addSlope(want, slope, d)
 				body.addSlope(scores, slope, d)
 				same(fmt.Sprintf("%s, slope %v from %v", what, slope, d), scores, want)
 			}

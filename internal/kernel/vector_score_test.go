@@ -17,7 +17,7 @@ func TestVectorScoreGrad(t *testing.T) {
 }
 
 func testScoreGrad[F Float](t *testing.T) {
-	body, portable := bodyOf[F](), vectorPortable[F]()
+	body, inGo := bodyOf[F](), vectorPortable[F]()
 	bits := func(x F) uint64 {
 		if x != x {
 			return 1 // the same for all kinds of NaN
@@ -40,7 +40,7 @@ func testScoreGrad[F Float](t *testing.T) {
 					}
 				}
 				wantP, wantG := slices.Clone(p), slices.Clone(g)
-				portable.scoreGrad(wantG, wantP, less, least)
+				inGo.scoreGrad(wantG, wantP, less, least)
 				oldP, oldG := slices.Clone(p), slices.Clone(g)
 				body.scoreGrad(g, p, less, least)
 				what := fmt.Sprintf("%d elements, less %v, tiny %v", n, less, least)
@@ -51,32 +51,6 @@ func testScoreGrad[F Float](t *testing.T) {
 				}
 				o.intact(t, what)
 			}
-		}
-	}
-}
-
-// TestScoreGradPortable tests single weights and gradients.
-func TestScoreGradPortable(t *testing.T) {
-	const tiny = 0x1p-100
-	inf, nan := math.Inf(1), math.NaN()
-	same := func(x, y float64) bool { return x == y || x != x && y != y }
-	for _, c := range []struct{ p, g, less, tiny, wantP, wantG float64 }{
-		{0.5, 3, 1, tiny, 0.5, 1},
-		{0, nan, 1, tiny, 0, 0}, // masked
-		{0, 3, nan, 0, 0, 0},
-		{tiny, 3, 1, tiny, tiny, 2 * tiny},
-		{tiny / 2, 3, 1, tiny, 0, 0},
-		{tiny / 2, 3, 1, 0, tiny / 2, tiny},
-		{tiny / 2, inf, 1, tiny, tiny / 2, inf},
-		{tiny / 2, 3, inf, tiny, tiny / 2, -inf},
-		{tiny / 2, nan, 1, tiny, tiny / 2, nan},
-		{nan, 3, 1, tiny, nan, nan},
-		{nan, 1, 1, tiny, nan, nan},
-	} {
-		p, g := []float64{c.p}, []float64{c.g}
-		scoreGradPortable(g, p, c.less, c.tiny)
-		if !same(p[0], c.wantP) || !same(g[0], c.wantG) {
-			t.Errorf("%v: weight %v and gradient %v, want %v and %v", c, p[0], g[0], c.wantP, c.wantG)
 		}
 	}
 }

@@ -2,9 +2,11 @@
 
 package kernel
 
+import "github.com/heed-go/heed/internal/kernel/internal/portable"
+
 // vectorTable holds one instruction set's functions on slices. The first arguments receive the results. The slices of
 // an elementwise function have equal lengths. A row of a matrix m has the length of the other operands or, if there is
-// a width, that length. The portable functions are the same functions in Go.
+// a width, that length.
 type vectorTable[F Float] struct {
 
 	// add sets out to x + y.
@@ -134,44 +136,44 @@ type vectorTable[F Float] struct {
 // vectorPortable returns the table of Go functions, which run on every processor.
 func vectorPortable[F Float]() vectorTable[F] {
 	return vectorTable[F]{
-		add:           addPortable[F],
-		mul:           mulPortable[F],
-		skipMul:       skipMulPortable[F],
-		relu:          reluPortable[F],
-		reluGrad:      reluGradPortable[F],
-		scale:         scalePortable[F],
-		axpy:          axpyPortable[F],
-		maxOf:         maxOfPortable[F],
-		dot:           dotPortable[F],
-		dots:          dotsPortable[F],
-		addRow:        addRowPortable[F],
-		sumRows:       sumRowsPortable[F],
-		hasNaN:        hasNaNPortable[F],
-		sumSquares:    sumSquaresPortable[F],
-		copyRows:      copyRowsPortable[F],
-		adamW:         adamWPortable[F],
-		rotate:        rotatePortable[F],
-		rotatePairs:   rotatePairsPortable[F],
-		dropout:       dropoutPortable[F],
-		expShift:      expShiftPortable[F],
-		expSum:        expSumPortable[F],
-		softmax:       softmaxPortable[F],
-		softmaxGrad:   softmaxGradPortable[F],
-		scoreGrad:     scoreGradPortable[F],
-		addSlope:      addSlopePortable[F],
-		addBias:       addBiasPortable[F],
-		forbid:        forbidPortable[F],
-		layerNorm:     layerNormPortable[F],
-		layerNormGrad: layerNormGradPortable[F],
-		rmsNorm:       rmsNormPortable[F],
-		rmsNormGrad:   rmsNormGradPortable[F],
-		silu:          siluPortable[F],
-		siluGrad:      siluGradPortable[F],
-		gelu:          geluPortable[F],
-		geluGrad:      geluGradPortable[F],
-		geluTanh:      geluTanhPortable[F],
-		geluTanhGrad:  geluTanhGradPortable[F],
-		softcap:       softcapPortable[F],
-		softcapGrad:   softcapGradPortable[F],
+		add:           portable.Add[F],
+		mul:           portable.Mul[F],
+		skipMul:       portable.SkipMul[F],
+		relu:          portable.Relu[F],
+		reluGrad:      portable.ReluGrad[F],
+		scale:         portable.Scale[F],
+		axpy:          portable.Axpy[F],
+		maxOf:         portable.MaxOf[F],
+		dot:           portable.Dot[F],
+		dots:          portable.Dots[F],
+		addRow:        portable.AddRow[F],
+		sumRows:       portable.SumRows[F],
+		hasNaN:        portable.HasNaN[F],
+		sumSquares:    portable.SumSquares[F],
+		copyRows:      portable.CopyRows[F],
+		adamW:         portable.AdamW[F],
+		rotate:        portable.Rotate[F],
+		rotatePairs:   portable.RotatePairs[F],
+		dropout:       portable.Dropout[F],
+		expShift:      portable.ExpShift[F],
+		expSum:        portable.ExpSum[F],
+		softmax:       portable.Softmax[F],
+		softmaxGrad:   portable.SoftmaxGrad[F],
+		scoreGrad:     portable.ScoreGrad[F],
+		addSlope:      portable.AddSlope[F],
+		addBias:       portable.AddBias[F],
+		forbid:        portable.Forbid[F],
+		layerNorm:     portable.LayerNorm[F],
+		layerNormGrad: portable.LayerNormGrad[F],
+		rmsNorm:       portable.RmsNorm[F],
+		rmsNormGrad:   portable.RmsNormGrad[F],
+		silu:          portable.Silu[F],
+		siluGrad:      portable.SiluGrad[F],
+		gelu:          portable.Gelu[F],
+		geluGrad:      portable.GeluGrad[F],
+		geluTanh:      portable.GeluTanh[F],
+		geluTanhGrad:  portable.GeluTanhGrad[F],
+		softcap:       portable.Softcap[F],
+		softcapGrad:   portable.SoftcapGrad[F],
 	}
 }

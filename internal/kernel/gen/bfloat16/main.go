@@ -18,7 +18,7 @@ const (
 	offSteps, offTiles, offKeep = 96, 104, 112
 )
 
-const terms = 32 // kernel.bfloat16Terms
+const terms = 32 // portable.BFloat16Terms
 
 func main() {
 	flag.Parse()
@@ -141,7 +141,7 @@ func flushToZero() (restore func()) {
 	return func() { LDMXCSR(old) }
 }
 
-// round writes a function that rounds to bfloat16 as roundBFloat16 does, on the bits.
+// round writes a function that rounds to bfloat16 like portable.RoundBFloat16, on the bits.
 func round() {
 	TEXT("bfloat16RoundAVX2", NOSPLIT, "func(x []float32)")
 	Doc("bfloat16RoundAVX2 rounds to bfloat16. The length of x is a multiple of 8.")

@@ -73,7 +73,7 @@ func (s *splitter) split(x reg.VecVirtual) []reg.VecVirtual {
 	return []reg.VecVirtual{first, second, x}
 }
 
-// round returns roundBFloat16(x).
+// round returns portable.RoundBFloat16(x).
 func (s *splitter) round(x reg.VecVirtual) reg.VecVirtual {
 	rounded, last, y := ZMM(), ZMM(), ZMM()
 	VPSRLD(U8(16), x, last)

@@ -1,5 +1,5 @@
 // Command int8 writes the assembly of package kernel's products with int8 weights. The functions compute the same bits
-// as int8DotsPortable: see int8_portable.go for their arguments.
+// as portable.Int8Dots: see there and int8_dots.go for their arguments.
 package main
 
 import (

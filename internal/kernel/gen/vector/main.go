@@ -1,6 +1,6 @@
 // Command vector writes package kernel's functions on slices in assembly, one family per file, and the tables that hold
-// all of them. Each function has a description here. Its Go version in package kernel has the same name plus
-// "Portable".
+// all of them. Each function has a description here. Its Go version is in package portable, and its name begins with a
+// capital there.
 package main
 
 import (

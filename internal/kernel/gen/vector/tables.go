@@ -19,10 +19,11 @@ type function struct {
 	doc  string
 }
 
+// exported returns the name of the function in package portable.
+func (f function) exported() string { return strings.ToUpper(f.name[:1]) + f.name[1:] }
+
 // symbol returns the function's name in the assembly.
-func (f function) symbol() string {
-	return fmt.Sprintf("vector%s%s%d%s", strings.ToUpper(f.name[:1]), f.name[1:], f.bits, f.isa)
-}
+func (f function) symbol() string { return fmt.Sprintf("vector%s%d%s", f.exported(), f.bits, f.isa) }
 
 var functions []function // in the order in which they were written
 
@@ -41,15 +42,17 @@ func writeTable(path string) {
 		if !seen[f.name] {
 			doc := strings.ReplaceAll(f.name+" "+f.doc, "\n", "\n// ")
 			fmt.Fprintf(&rows, "\n// %s\n%s func(%s\n", doc, f.name, f.args)
-			fmt.Fprintf(&portable, "%s: %sPortable[F],\n", f.name, f.name)
+			fmt.Fprintf(&portable, "%s: portable.%s[F],\n", f.name, f.exported())
 			seen[f.name] = true
 		}
 	}
 	writeGo(path, `package kernel
 
+import "github.com/heed-go/heed/internal/kernel/internal/portable"
+
 // vectorTable holds one instruction set's functions on slices. The first arguments receive the results. The slices of
 // an elementwise function have equal lengths. A row of a matrix m has the length of the other operands or, if there is
-// a width, that length. The portable functions are the same functions in Go.
+// a width, that length.
 type vectorTable[F Float] struct {
 `+rows.String()+`}
 

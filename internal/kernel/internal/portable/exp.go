@@ -1,12 +1,12 @@
-package kernel
+package portable
 
 import "math"
 
-// expOf returns the exponential of x. The error is at most 1.5 ulp, also for subnormal results. expOf uses exp(x) =
+// exp returns the exponential of x. The error is at most 1.5 ulp, also for subnormal results. exp uses exp(x) =
 // 2ⁿ·exp(r) with r = x − n·ln 2 and |r| ≤ ½·ln 2. It computes exp(r) by Taylor's polynomial, of degree 7 in float32 and
 // 13 in float64. The remainder is below r⁸/8!·√2 < 2⁻²⁷ or r¹⁴/14!·√2 < 2⁻⁵⁷.
-func expOf[F Float](x F) F {
-	if is32[F]() {
+func exp[F Float](x F) F {
+	if Is32[F]() {
 		return F(exp32(float32(x)))
 	}
 	return F(exp64(float64(x)))
@@ -63,31 +63,26 @@ func exp64(x float64) float64 {
 	return p * math.Float64frombits(uint64(half+1023)<<52) * math.Float64frombits(uint64(int64(n)-half+1023)<<52)
 }
 
-// ExpShift sets dst[i] to exp(src[i] − shift) and returns the sum of dst, on one core. dst may be src.
-func ExpShift[F Float](dst, src []F, shift F) F { return bodyOf[F]().expShift(dst, src, shift) }
-
-// ExpSum returns the sum of exp(src[i] − shift), on one core.
-func ExpSum[F Float](src []F, shift F) F { return bodyOf[F]().expSum(src, shift) }
-
-// expShiftPortable sets dst[i] to exp(src[i] − shift) and returns the sum of dst. A difference of −Inf gives exactly 0,
+// ExpShift sets dst[i] to exp(src[i] − shift) and returns the sum of dst. A difference of −Inf gives exactly 0,
 // +Inf gives +Inf, and NaN gives NaN. dst may be src.
 //
 // If the difference is exact, the error of the exponential is at most 1.5 ulp, also for subnormal results.
-func expShiftPortable[F Float](dst, src []F, shift F) F {
+func ExpShift[F Float](dst, src []F, shift F) F {
 	dst = dst[:len(src)]
 	var sum F
 	for i, v := range src {
-		e := expOf(v - shift)
+		e := exp(v - shift)
 		dst[i] = e
 		sum += e
 	}
 	return sum
 }
 
-func expSumPortable[F Float](src []F, shift F) F {
+// ExpSum returns Σ exp(src − shift).
+func ExpSum[F Float](src []F, shift F) F {
 	var sum F
 	for _, v := range src {
-		sum += expOf(v - shift)
+		sum += exp(v - shift)
 	}
 	return sum
 }

@@ -1,24 +1,14 @@
-package kernel
+package portable
 
-// int8Tiles holds the functions of one instruction set for products with int8 weights.
-type int8Tiles struct {
-	one  int8Dots // for one row of x
-	four int8Dots // for four rows of x; nil for none
-}
+// Int8Columns is the number of columns that Int8Dots takes at once.
+const Int8Columns = 32
 
-// An int8Dots computes y[i,j] = x[i]·w[j]·wScales[j]·xScales[i]. The rows of x and w have stride numbers, a multiple of
-// int8Columns, and the rows of y begin ldy numbers apart. In assembly, the number of rows of w is a multiple of
-// int8Rows, and not 0.
+// Int8Dots computes y[i,j] = x[i]·w[j]·wScales[j]·xScales[i]. The rows of x and w have stride numbers, a multiple of
+// Int8Columns, and the rows of y begin ldy numbers apart. The last two arguments are for assembly.
 //
 // The products are added in 16 sums: sum s has those of columns 2s and 2s+1 of every 32. The sums become float32, and
 // are added in a tree: sum s and s+8, then s and s+4, then neighbours, then both. The scales come last, wScales first.
-//
-// In assembly, an int8Dots also fetches weights for later from memory: those after w, up to len(w) of them. The calls
-// with the same w share this work. Call number pass fetches its part, which is step/32.
-type int8Dots func(y []float32, ldy int, w []int8, x []int16, stride int, wScales, xScales []float32, pass, step int)
-
-// int8DotsPortable is an int8Dots in Go, for all numbers of rows.
-func int8DotsPortable(y []float32, ldy int, w []int8, x []int16, stride int, wScales, xScales []float32, _, _ int) {
+func Int8Dots(y []float32, ldy int, w []int8, x []int16, stride int, wScales, xScales []float32, _, _ int) {
 	for j, wScale := range wScales {
 		row := w[j*stride:][:stride]
 		for i, xScale := range xScales {
@@ -32,7 +22,7 @@ func int8Dot(w []int8, x []int16) float32 {
 	var sums [16]int32
 	for s := 0; s < len(sums); s += 4 {
 		var s0, s1, s2, s3 int32
-		for p := 2 * s; p+8 <= len(w) && p+8 <= len(x); p += int8Columns {
+		for p := 2 * s; p+8 <= len(w) && p+8 <= len(x); p += Int8Columns {
 			a, b := (*[8]int8)(w[p:]), (*[8]int16)(x[p:])
 			s0 += int32(a[0])*int32(b[0]) + int32(a[1])*int32(b[1])
 			s1 += int32(a[2])*int32(b[2]) + int32(a[3])*int32(b[3])

@@ -1,4 +1,4 @@
-package kernel
+package portable
 
 import (
 	"math"
@@ -15,7 +15,7 @@ func TestRoundBFloat16(t *testing.T) {
 	for upper := range uint32(1 << 16) {
 		for _, lower := range []uint32{0, 1, 0x7fff, 0x8000, 0x8001, 0xffff} {
 			x := math.Float32frombits(upper<<16 | lower)
-			got := roundBFloat16(x)
+			got := RoundBFloat16(x)
 			below, above := math.Float32frombits(upper<<16), math.Float32frombits((upper+1)<<16)
 			want := below
 			down, up := math.Abs(float64(x)-float64(below)), math.Abs(float64(above)-float64(x))
@@ -49,7 +49,7 @@ func exactFlushed(x *big.Float) float32 {
 	return float32(y)
 }
 
-// TestFlushedSums compares sums that tdpbf16ps computes with exact sums, rounded once. The exponents are such that many
+// TestFlushedSums compares sums that TDPBF16PS computes with exact sums, rounded once. The exponents are such that many
 // sums cancel, are halfway between numbers, are near the smallest or the largest number, or have terms far apart.
 func TestFlushedSums(t *testing.T) {
 	r := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 1))
@@ -78,12 +78,12 @@ func TestFlushedSums(t *testing.T) {
 		b := normal(number(8, base-half+100+4-r.IntN([]int{8, 60}[r.IntN(2)])))
 		want := new(big.Float).SetPrec(600).Mul(exact(a), exact(b))
 		want.Add(want, exact(sum))
-		if got := flushed(sum + a*b); want.Sign() != 0 && math.Float32bits(float32(got)) != math.Float32bits(exactFlushed(want)) {
+		if got := Flushed(sum + a*b); want.Sign() != 0 && math.Float32bits(float32(got)) != math.Float32bits(exactFlushed(want)) {
 			t.Fatalf("%x + %x·%x is %x, want %x", sum, a, b, got, exactFlushed(want))
 		}
 		other := normal(number(24, base+2-r.IntN([]int{4, 40}[r.IntN(2)])))
 		want = new(big.Float).SetPrec(600).Add(exact(sum), exact(other))
-		if got := flushed(sum + other); want.Sign() != 0 && math.Float32bits(float32(got)) != math.Float32bits(exactFlushed(want)) {
+		if got := Flushed(sum + other); want.Sign() != 0 && math.Float32bits(float32(got)) != math.Float32bits(exactFlushed(want)) {
 			t.Fatalf("%x + %x is %x, want %x", sum, other, got, exactFlushed(want))
 		}
 	}
@@ -105,11 +105,11 @@ func TestTDPBF16PSOrder(t *testing.T) {
 		"smallest number":       {0, map[int]float32{0: 0x1p-126, 1: -0x1.02p-126}, 0},
 		"below the smallest":    {-0x1p-126, map[int]float32{7: 0x1.02p-126}, 0},
 	} {
-		var a, b [bfloat16Terms]float32
+		var a, b [BFloat16Terms]float32
 		for p := range b {
 			a[p], b[p] = tc.a[p], 1
 		}
-		if got := tdpbf16ps(tc.c, a[:], 1, b[:], 1); got != tc.want {
+		if got := TDPBF16PS(tc.c, a[:], 1, b[:], 1); got != tc.want {
 			t.Errorf("%s: got %v, want %v", name, got, tc.want)
 		}
 	}
