@@ -39,7 +39,7 @@ func Example_scaledDotProduct() {
 }
 
 // A model learns to name, for each token, the token before it.
-type model struct {
+type tagger struct {
 	embedding *layers.Embedding
 	attention *layers.MultiHeadAttention
 	head      *layers.Linear
@@ -48,8 +48,8 @@ type model struct {
 
 const vocab, width = 5, 16
 
-func newModel(p *layers.Params) *model {
-	var m model
+func newModel(p *layers.Params) *tagger {
+	var m tagger
 	var err error
 	m.embedding, err = layers.NewEmbedding(p.Scope("embedding"), vocab, width, layers.Init{})
 	check(err)
@@ -63,7 +63,7 @@ func newModel(p *layers.Params) *model {
 	return &m
 }
 
-func (m *model) forward(b *layers.Build, ids *G.Node) (*G.Node, error) {
+func (m *tagger) forward(b *layers.Build, ids *G.Node) (*G.Node, error) {
 	x, err := m.embedding.Forward(b, ids) // (B, T) -> (B, T, D)
 	if err != nil {
 		return nil, err

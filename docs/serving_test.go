@@ -11,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -63,18 +64,18 @@ func Example_open() {
 	_, err = t.Train(context.Background(), dir, train.RunOptions{})
 	check(err)
 
-	model, err := task.OpenFS(os.DirFS(dir)) // or task.Open(dir)
+	m, err := model.OpenFS(os.DirFS(dir)) // or model.Open(dir)
 	check(err)
 	var both sync.WaitGroup
 	for _, word := range []string{"go", "heed"} {
 		both.Go(func() {
-			answer, err := model.Predict(word)
+			answer, err := m.Predict(word)
 			check(err)
 			fmt.Println(answer)
 		})
 	}
 	both.Wait()
-	answers, err := model.PredictAll(context.Background(), []string{"batch", "of", "many"}, task.PredictOptions{})
+	answers, err := m.PredictAll(context.Background(), []string{"batch", "of", "many"}, model.PredictOptions{})
 	check(err)
 	for _, a := range answers {
 		fmt.Printf("%q %v\n", a.Text, a.Err)

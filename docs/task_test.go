@@ -15,6 +15,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/optim"
 	"github.com/heed-go/heed/train/task"
 )
@@ -53,9 +54,9 @@ func Example_rule() {
 	check(err)
 	fmt.Println("nine in ten right:", *summary.ValScore > 0.9)
 
-	model, err := task.Open(dir) // a program that opens the folder doesn't need the rule
+	m, err := model.Open(dir) // a program that opens the folder doesn't need the rule
 	check(err)
-	fmt.Println(model.Predict("abcbd"))
+	fmt.Println(m.Predict("abcbd"))
 	// Output:
 	// nine in ten right: true
 	// .*.*. <nil>

@@ -12,7 +12,7 @@ import (
 
 	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/model"
 )
 
 // pngResolution is the resolution of a PNG in dots per inch. It keeps labels sharp on any screen.
@@ -92,7 +92,7 @@ func drawAttention(cmd *cobra.Command, dir, input, layer, out string) error {
 
 // figureOf returns a figure of a model's attention. The argument name is the name of the task. A model that embeds
 // texts has no answers.
-func figureOf(a *task.Attention, name string, answers bool) heatmap.Figure {
+func figureOf(a *model.Attention, name string, answers bool) heatmap.Figure {
 	f := heatmap.Figure{Title: fmt.Sprintf("%s: %s", name, shortened(a.Input)), Key: a.Key}
 	if answers {
 		f.Title += " → " + shortened(a.Answer)

@@ -37,8 +37,8 @@ func TestBadPlaces(t *testing.T) {
 	for _, dir := range []string{"older", "newer", "begun", "folder", "folder.html"} {
 		must(t, os.Mkdir(dir, 0o777))
 	}
-	write(t, "older/config.json", strings.Replace(config, `"format": 4`, `"format": 3`, 1))
-	write(t, "newer/config.json", strings.Replace(config, `"format": 4`, `"format": 5`, 1))
+	write(t, "older/config.json", strings.Replace(config, `"format": 5`, `"format": 3`, 1))
+	write(t, "newer/config.json", strings.Replace(config, `"format": 5`, `"format": 6`, 1))
 	write(t, "begun/config.json", read(t, "text/config.json"))
 	write(t, "file", "keep me")
 	write(t, "rows.tsv", "abc\tabc\n")
@@ -64,8 +64,8 @@ func TestBadPlaces(t *testing.T) {
 		calls = append(calls, call{with("none"), 1, "none: there is no such folder"},
 			call{with("folder"), 1, "folder isn't a run folder: it has no config.json"},
 			call{with("file"), 1, "file isn't a folder, but a file: give the folder"},
-			call{with("older"), 1, "older/config.json: this run folder has the older format 3, and heed reads format 4: train it again"},
-			call{with("newer"), 1, "newer/config.json: this run folder has the newer format 5, and heed reads format 4: update heed"},
+			call{with("older"), 1, "older/config.json: this run folder has the older format 3, and heed reads format 5: train it again"},
+			call{with("newer"), 1, "newer/config.json: this run folder has the newer format 6, and heed reads format 5: update heed"},
 			call{with("run --nope"), 2, "unknown flag: --nope"},
 			call{words[0], 2, "heed " + words[0] + " takes "})
 		if words[0] == "chat" || words[0] == "embed" { // for published models
@@ -90,7 +90,7 @@ func TestBadPlaces(t *testing.T) {
 		{"help train more", 2, `there is no command "train more"`},
 
 		{"train --resume=file", 1, "file isn't a folder, but a file"},
-		{"train --resume=newer --max-epochs=9", 1, "has the newer format 5"},
+		{"train --resume=newer --max-epochs=9", 1, "has the newer format 6"},
 		{"train --from=none" + flags, 1, "none: there is no such folder"},
 		{"train --from=older" + flags, 1, "has the older format 3"},
 		{"train --task=text --max-len=16 --data=" + foxText(t) + " --from=begun" + flags, 1, "can't start from begun: it has no weights"},

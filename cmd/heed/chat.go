@@ -13,7 +13,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/model"
 )
 
 func newChat() *cobra.Command {
@@ -85,7 +85,7 @@ var errQuit = errors.New("the conversation has ended")
 type conversation struct {
 	*writing
 	cmd      *cobra.Command
-	model    *task.Model
+	model    *model.Model
 	messages []tokenizer.Message
 }
 
@@ -131,7 +131,7 @@ func (c *conversation) line(line string) error {
 func (c *conversation) ask(question string) error {
 	messages := append(c.messages, tokenizer.Message{Role: "user", Content: question})
 	answer, err := c.answer(c.cmd, c.model, messages)
-	var wrong *task.InputError
+	var wrong *model.InputError
 	switch {
 	case err == nil:
 		c.messages = append(messages, tokenizer.Message{Role: "assistant", Content: answer})
@@ -145,15 +145,15 @@ func (c *conversation) ask(question string) error {
 }
 
 // answer prints and returns the answer to a conversation. An interruption ends the answer, not the program.
-func (w *writing) answer(cmd *cobra.Command, m *task.Model, messages []tokenizer.Message) (string, error) {
+func (w *writing) answer(cmd *cobra.Command, m *model.Model, messages []tokenizer.Message) (string, error) {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 	defer stop()
 	stdout, answer := cmd.OutOrStdout(), &strings.Builder{}
-	_, err := m.Generate(ctx, io.MultiWriter(visible(stdout), answer), task.Prompt{Messages: messages, Template: w.prompt.Template}, w.GenerateOptions)
+	_, err := m.Generate(ctx, io.MultiWriter(visible(stdout), answer), model.Prompt{Messages: messages, Template: w.prompt.Template}, w.GenerateOptions)
 	if errors.Is(err, context.Canceled) && cmd.Context().Err() == nil {
 		err = nil
 	}
-	if errors.As(err, new(*task.InputError)) { // nothing was written
+	if errors.As(err, new(*model.InputError)) { // nothing was written
 		return "", err
 	}
 	if _, failed := fmt.Fprintln(stdout); err == nil {

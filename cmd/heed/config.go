@@ -14,6 +14,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/textfile"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -363,9 +364,9 @@ func wrongFlag(err error, given *pflag.FlagSet) error {
 	}))
 }
 
-// wrongInput turns a *task.InputError into a usageError. It returns other errors unchanged.
+// wrongInput turns a *model.InputError into a usageError. It returns other errors unchanged.
 func wrongInput(err error) error {
-	var wrong *task.InputError
+	var wrong *model.InputError
 	if errors.As(err, &wrong) {
 		return &usageError{err}
 	}

@@ -43,7 +43,25 @@ func TestHostileConfigs(t *testing.T) {
 	asText := func(alphabet string) string {
 		return with("task.name", `"text"`, "task.kind", `"text"`, "task.alphabet", alphabet, "data.file", `"x"`)
 	}
-	for _, test := range []struct{ name, content, want string }{
+	type hostile struct{ name, content, want string }
+	refuse := func(calls [][]string, tests []hostile) {
+		for _, test := range tests {
+			t.Run(test.name, func(t *testing.T) {
+				write(t, path, test.content)
+				for _, args := range calls {
+					c := heed(args...)
+					fail(t, c, 1, test.want, path)
+					if strings.Contains(c.stderr, "--") {
+						t.Errorf("the error is %q, want no flags in it", c.stderr)
+					}
+					if c.stdout != "" {
+						t.Errorf("heed %s prints %q, want nothing", args[0], c.stdout)
+					}
+				}
+			})
+		}
+	}
+	refuse([][]string{{"eval", dir}, {"predict", dir, "abc"}, {"train", "--resume=" + dir}}, []hostile{
 		{"empty", "", "isn't complete JSON (unexpected end"},
 		{"cut", good[:len(good)/2], path + ": it isn't complete JSON (unexpected end of JSON input): restore it"},
 		{"a brace short", strings.TrimRight(good, "}\n"), "isn't complete JSON"},
@@ -65,8 +83,8 @@ func TestHostileConfigs(t *testing.T) {
 		{"a key with a long s", strings.Replace(good, `"seed":`, `"\u017feed":`, 1), `unknown key "ſeed"`},
 		{"bytes that aren't UTF-8", strings.Replace(good, `"a word`, "\"a\xffword", 1), "UTF-8"},
 		{"a megabyte", good + strings.Repeat(" ", 1_000_001-len(good)), "has 1000001 bytes, but at most 1000000 are read"},
-		{"format 1", `{"format": 1, "task": "copy", "dim": 16}`, "this run folder has the older format 1, and heed reads format 4: train it again"},
-		{"format 5", with("format", "5"), "the newer format 5"},
+		{"format 1", `{"format": 1, "task": "copy", "dim": 16}`, "this run folder has the older format 1, and heed reads format 5: train it again"},
+		{"format 6", with("format", "6"), "the newer format 6"},
 		{"format of another type", with("format", `"1"`), "format"},
 		{"a name of another task", with("task.name", `"sort2"`, "spelled", "true"), "the task sort2 isn't one of Heed's own"},
 		{"another task of that name", with("task.alphabet", `"abc"`), "the run's task copy differs from the known task of that name"},
@@ -77,7 +95,6 @@ func TestHostileConfigs(t *testing.T) {
 		{"a name with an escape", with("task.name", `"x\u001b[2J"`), `got "x\x1b[2J"`},
 		{"classes for copy", with("task.classes", `["a", "b"]`), "Classes"},
 		{"a file for copy", with("data.file", `"x.txt"`), "data.tokenizers_sha256 must have"},
-		{"a text without a file", with("task.kind", `"text"`), "task copy must come with data.file, the file to learn from"},
 		{"text without symbols", asText(`""`), "Alphabet"},
 		{"symbols twice", asText(`"aa"`), path + `: task "text": the Alphabet: `},
 		{"terabytes", with("model.dim", "16384", "model.layers", "128"), "GiB"},
@@ -102,36 +119,26 @@ func TestHostileConfigs(t *testing.T) {
 		{"unknown field of the model", with("model.block.evil", "1"), `unknown key "evil"`},
 		{"dropout 1", with("model.dropout", "1"), "dropout must be"},
 		{"dropout beyond float64", with("model.dropout", "1e999"), "dropout"},
+		{"max_len negative", with("task.max_len", "-1"), ": task.max_len must be"},
+		{"max_len beyond the task's", with("task.max_len", "65"), "1 to 64"},
+		{"max_answer beyond bounds", with("task.max_answer", "65537"), "max_answer must be"},
+		{"seed negative", with("seed", "-1"), "seed"},
+	})
+	// What belongs to learning doesn't concern a model that answers.
+	refuse([][]string{{"eval", dir}, {"train", "--resume=" + dir}}, []hostile{
+		{"a text without a file", with("task.kind", `"text"`), "the run's task copy differs from the known task of that name"},
 		{"batch of letters", with("training.batch_size", `"64"`), ": training.batch_size must be a whole number of at most 64 bits, got string"},
 		{"batch zero", with("training.batch_size", "0"), "batch_size must be"},
 		{"batch beyond bounds", with("training.batch_size", "9000000000000000000"), "batch_size must be"},
 		{"steps zero", with("training.steps_per_epoch", "0"), "steps_per_epoch must be"},
 		{"learning rate negative", with("training.optimizer.learning_rate", "-1"), ": training.optimizer.learning_rate must be"},
-		{"max_len negative", with("task.max_len", "-1"), ": task.max_len must be"},
-		{"max_len beyond the task's", with("task.max_len", "65"), "1 to 64"},
-		{"max_answer beyond bounds", with("task.max_answer", "65537"), "max_answer must be"},
-		{"seed negative", with("seed", "-1"), "seed"},
 		{"no such monitor", with("training.stopping.monitor", `"val_acc"`), `: training.stopping.monitor must be one of train_loss, train_accuracy, val_loss, val_accuracy, got "val_acc"`},
 		{"no such mode", with("training.stopping.mode", `"auto"`), ": training.stopping.mode must be min or max"},
 		{"delta negative", with("training.stopping.min_delta", "-1"), ": training.stopping.min_delta must be"},
 		{"an endless threshold", with("training.stopping.divergence_threshold", "1e300"), ": training.stopping.divergence_threshold must be"},
 		{"first epoch negative", with("training.stopping.first_epoch", "-1"), "training.stopping.first_epoch must be"},
 		{"no end", with("training.max_epochs", "0", "training.stopping.patience", "0"), "set training.stopping.patience or training.max_epochs"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			write(t, path, test.content)
-			for _, args := range [][]string{{"eval", dir}, {"predict", dir, "abc"}, {"train", "--resume=" + dir}} {
-				c := heed(args...)
-				fail(t, c, 1, test.want, path)
-				if strings.Contains(c.stderr, "--") {
-					t.Errorf("the error is %q, want no flags in it", c.stderr)
-				}
-				if c.stdout != "" {
-					t.Errorf("heed %s prints %q, want nothing", args[0], c.stdout)
-				}
-			}
-		})
-	}
+	})
 
 	// heed predict doesn't read the data. It reports an error too, because the weights belong to another config.json.
 	write(t, path, with("data.validation", "2000000"))

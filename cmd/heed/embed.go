@@ -16,6 +16,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -117,7 +118,7 @@ func (e *embedding) run(cmd *cobra.Command, dir string, texts []string) error {
 }
 
 // embed writes the vectors of the texts, of the file or of standard input.
-func (e *embedding) embed(cmd *cobra.Command, m *task.Model, texts []string, v *vectors) error {
+func (e *embedding) embed(cmd *cobra.Command, m *model.Model, texts []string, v *vectors) error {
 	write := func(texts []string) error {
 		vectors, _, err := m.Embed(cmd.Context(), texts)
 		if err != nil {
@@ -127,7 +128,7 @@ func (e *embedding) embed(cmd *cobra.Command, m *task.Model, texts []string, v *
 	}
 	switch {
 	case e.path != "":
-		return wrongFlag(m.EmbedFile(cmd.Context(), e.path, v.write), nil)
+		return wrongFlag(task.EmbedFile(cmd.Context(), m, e.path, v.write), nil)
 	case len(texts) > 0:
 		return write(texts)
 	}

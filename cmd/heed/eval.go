@@ -14,6 +14,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/report"
 	"github.com/heed-go/heed/train/task"
 )
@@ -25,8 +26,8 @@ type evaluation struct {
 	answers string
 	page    string
 	asJSON  bool
-	options task.PredictOptions
-	windows task.WindowOptions
+	options model.PredictOptions
+	windows model.WindowOptions
 	line    *waiting
 }
 
@@ -81,7 +82,7 @@ func newEval() *cobra.Command {
 			defer end()
 			e.line = line
 			c, err := readConfig(cmd.Flags(), args[0])
-			if err == nil && c.Task.Published.Tokens > 0 && (e.files == nil && published(c) || e.files != nil && c.Kind().Generates) {
+			if err == nil && c.Published() && (e.files == nil && c.Opened() || e.files != nil && c.Kind().Generates) {
 				return e.published(cmd, args[0], c.Kind())
 			}
 			return e.run(cmd, args[0])
@@ -150,14 +151,14 @@ func (e *evaluation) run(cmd *cobra.Command, dir string) error {
 	if form == "JSONL" || form == "CoNLL" {
 		return usagef("--answers %s promises %s, but answers are written as TSV or CSV: let its name end in .tsv or .csv", e.answers, form)
 	}
-	var m *task.Model
+	var m *model.Model
 	var s *task.Score
 	var examples []data.Example
 	if e.files != nil && c.Kind().Rows {
 		m, examples, err = e.open(cmd, dir)
 	} else {
 		m, s, examples, err = e.score(cmd, dir)
-		if c.Drawn() && e.answers == "" && e.page == "" && e.options.Beam <= 1 && e.options.Threshold == (task.Threshold{}) {
+		if c.Drawn() && e.answers == "" && e.page == "" && e.options.Beam <= 1 && e.options.Threshold == (model.Threshold{}) {
 			examples = nil // for a rule of Heed's own, the score already counts the right answers
 		}
 	}
@@ -166,11 +167,11 @@ func (e *evaluation) run(cmd *cobra.Command, dir string) error {
 	}
 	var r *task.Report
 	if examples != nil {
-		if r, err = m.Judge(cmd.Context(), examples, e.options); err != nil {
+		if r, err = task.Judge(cmd.Context(), m, examples, e.options); err != nil {
 			return err
 		}
 	}
-	if err := e.print(cmd.OutOrStdout(), m.Scores(s, r), r); err != nil {
+	if err := e.print(cmd.OutOrStdout(), task.ScoresOf(m, s, r), r); err != nil {
 		return err
 	}
 	if e.answers != "" {
@@ -216,7 +217,7 @@ func (e *evaluation) published(cmd *cobra.Command, dir string, k task.Kind) erro
 		_, err := fmt.Fprintln(stdout, s)
 		return err
 	}
-	return e.print(stdout, m.TextScores(s), nil)
+	return e.print(stdout, task.TextScoresOf(m, s), nil)
 }
 
 // name returns the name of the evaluated data.
@@ -245,7 +246,7 @@ func (e *evaluation) print(w io.Writer, s task.Scores, r *task.Report) error {
 
 // score scores a run on its validation set, or on the files of a text. Without --json, it prints the score. It returns
 // also the run's model and its validation examples, which are nil for text.
-func (e *evaluation) score(cmd *cobra.Command, dir string) (*task.Model, *task.Score, []data.Example, error) {
+func (e *evaluation) score(cmd *cobra.Command, dir string) (*model.Model, *task.Score, []data.Example, error) {
 	t, err := openTask(cmd, dir, e.files, nil, true, func(c *task.Config) { readAs(&c.Data, e.as) })
 	if err != nil {
 		return nil, nil, nil, err
@@ -276,15 +277,15 @@ func (e *evaluation) score(cmd *cobra.Command, dir string) (*task.Model, *task.S
 }
 
 // checkOptions returns an error if a model can't use the options. A model that embeds texts has none.
-func (e *evaluation) checkOptions(m *task.Model) error {
-	if m.Config.Kind().Embeds && e.options == (task.PredictOptions{Beam: 1}) {
+func (e *evaluation) checkOptions(m *model.Model) error {
+	if m.Config.Kind().Embeds && e.options == (model.PredictOptions{Beam: 1}) {
 		return nil
 	}
 	return checkOptions(m, e.options)
 }
 
 // open opens a run's model and reads the examples of the files. It prints notes about the files, such as bad rows.
-func (e *evaluation) open(cmd *cobra.Command, dir string) (*task.Model, []data.Example, error) {
+func (e *evaluation) open(cmd *cobra.Command, dir string) (*model.Model, []data.Example, error) {
 	m, err := openModel(cmd, dir)
 	if err == nil {
 		err = e.checkOptions(m)
@@ -294,11 +295,11 @@ func (e *evaluation) open(cmd *cobra.Command, dir string) (*task.Model, []data.E
 	}
 	m.Progress = e.line.counts(false)
 	readAs(&m.Config.Data, e.as)
-	c := m.Config
+	c := task.Config{Config: m.Config}
 	if err := setFiles(&c, e.files, nil); err != nil { // only to check their number
 		return nil, nil, err
 	}
-	examples, notes, err := m.ReadExamples(e.files...)
+	examples, notes, err := task.ReadExamples(m, e.files...)
 	for _, note := range notes {
 		noting(cmd)(note)
 	}

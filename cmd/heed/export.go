@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -32,7 +33,7 @@ No published model has the linear model with which the answers of rows are mixed
 		Args: takes("one model folder", cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if adapter && out != "" {
-				if err := task.ExportAdapter(args[0], baseOf(cmd.Flags()), out); err != nil {
+				if err := model.ExportAdapter(args[0], baseOf(cmd.Flags()), out); err != nil {
 					return err
 				}
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "Exported: %s (an adapter)\n", text.Escape(out))

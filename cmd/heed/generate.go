@@ -11,18 +11,18 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/layers/decode"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/model"
 )
 
 // A writing holds the flags of heed generate and heed chat.
 type writing struct {
-	prompt task.Prompt
+	prompt model.Prompt
 	system string
-	task.GenerateOptions
+	model.GenerateOptions
 }
 
 func newGenerate() *cobra.Command {
-	w := writing{GenerateOptions: task.GenerateOptions{Echo: true}}
+	w := writing{GenerateOptions: model.GenerateOptions{Echo: true}}
 	var chat bool
 	cmd := &cobra.Command{
 		Use:   "generate DIR --prompt TEXT --tokens N",
@@ -53,7 +53,7 @@ only the answer.`,
 				return usagef("--prompt must be the question, got none")
 			}
 			if chat {
-				w.prompt = task.Prompt{Messages: w.asked(w.prompt.Text), Template: w.prompt.Template}
+				w.prompt = model.Prompt{Messages: w.asked(w.prompt.Text), Template: w.prompt.Template}
 				w.Echo = false
 			}
 			return w.generate(cmd, args[0])
@@ -111,7 +111,7 @@ func (w *writing) settle(flags *pflag.FlagSet, own decode.Sampler) {
 }
 
 // open checks the kind of the model in dir and the flags, and opens the model.
-func (w *writing) open(cmd *cobra.Command, dir string) (*task.Model, error) {
+func (w *writing) open(cmd *cobra.Command, dir string) (*model.Model, error) {
 	// Check the kind of task before the flags: with another kind of model, no flags are right.
 	c, err := readConfig(cmd.Flags(), dir)
 	if err == nil && !c.Kind().Generates {
@@ -151,7 +151,7 @@ func (w *writing) generate(cmd *cobra.Command, dir string) error {
 		noteCut(cmd.ErrOrStderr(), m, "the prompt is")
 	}
 	_, err = m.Generate(cmd.Context(), visible(stdout), w.prompt, w.GenerateOptions)
-	var wrong *task.InputError
+	var wrong *model.InputError
 	if errors.As(err, &wrong) {
 		return usagef("--prompt: %w", wrong.Err)
 	}

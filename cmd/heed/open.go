@@ -15,6 +15,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -68,7 +69,7 @@ func rowsOnly(flags *pflag.FlagSet, dir string, c task.Config, names ...string) 
 }
 
 // checkOptions returns an error if a model can't use the options that --beam and --top set.
-func checkOptions(m *task.Model, o task.PredictOptions) error {
+func checkOptions(m *model.Model, o model.PredictOptions) error {
 	_, err := m.PredictAll(context.Background(), nil, o)
 	return wrongFlag(err, nil)
 }
@@ -85,9 +86,6 @@ func readConfig(flags *pflag.FlagSet, dir string) (task.Config, error) {
 	}
 	return task.ReadConfigBase(dir, baseOf(flags))
 }
-
-// published reports whether a model is a published one that heed hasn't trained.
-func published(c task.Config) bool { return c.Task.Published.Tokens > 0 && c.Data.File == "" }
 
 // openTask opens the task of a run folder, with its data but new weights. If files or validation aren't empty, they
 // replace the paths of the data. If others is true, the files may hold a text other than the learned one. If change
@@ -116,12 +114,12 @@ func openTask(cmd *cobra.Command, dir string, files, validation []string, others
 	}
 	t, err := newTask(cmd.Context(), c)
 	var wrong *task.ConfigError
-	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, task.ErrFrom) && !filepath.IsAbs(c.Data.File) {
+	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, model.ErrFrom) && !filepath.IsAbs(c.Data.File) {
 		err = fmt.Errorf("%w, in the current folder", err)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
-	case errors.Is(err, task.ErrFrom):
+	case errors.Is(err, model.ErrFrom):
 		err = withoutBase(err)
 	case errors.As(err, &wrong) && change != nil && raises(wrong):
 		err = wrongFlag(err, nil)
@@ -162,32 +160,32 @@ func newTask(ctx context.Context, c task.Config) (*task.Task, error) {
 
 // weightsFlag declares --weights for a command that only answers with a model.
 func weightsFlag(f *pflag.FlagSet) {
-	kept := task.Float32Weights
+	kept := model.Float32Weights
 	choose(f, "weights", &kept, "how to keep the model's weights: %s; int8 takes a quarter of the memory and, with AVX-512 or AVX2, less time per token; its results differ slightly")
 }
 
 // openModel opens a run folder's model, with the weights of --weights if the command has this flag. Standard output
 // must not be one of the folder's files.
-func openModel(cmd *cobra.Command, dir string) (*task.Model, error) {
+func openModel(cmd *cobra.Command, dir string) (*model.Model, error) {
 	if dir == "" {
 		return nil, errNoFolder
 	}
 	if err := checkStdout(cmd.OutOrStdout(), runFiles(dir, baseOf(cmd.Flags()))); err != nil {
 		return nil, err
 	}
-	kept := task.Float32Weights
+	kept := model.Float32Weights
 	if f := cmd.Flags().Lookup("weights"); f != nil {
 		kept = f.Value.String()
 	}
 	_, end := wait(cmd, "Loading the model")
 	defer end()
-	m, err := task.OpenAs(dir, baseOf(cmd.Flags()), kept)
+	m, err := model.OpenAs(dir, baseOf(cmd.Flags()), kept)
 	return m, withoutWeights(err, dir)
 }
 
 // withoutWeights adds advice to an error that a run has no weights.
 func withoutWeights(err error, dir string) error {
-	if errors.Is(err, task.ErrNoWeights) {
+	if errors.Is(err, model.ErrNoWeights) {
 		return fmt.Errorf("%w; heed train --resume %s continues the run", err, shell(dir))
 	}
 	return err
@@ -195,7 +193,7 @@ func withoutWeights(err error, dir string) error {
 
 // withoutBase adds advice to an error that a run's From can't be loaded.
 func withoutBase(err error) error {
-	if errors.Is(err, task.ErrFrom) {
+	if errors.Is(err, model.ErrFrom) {
 		return fmt.Errorf("%w; if that model has moved, say where it is with --base", err)
 	}
 	return err
@@ -203,7 +201,7 @@ func withoutBase(err error) error {
 
 // noteCut prints a note about inputs that are longer than the model's context. The argument inputs is the sentence's
 // subject and verb, such as "the input is".
-func noteCut(stderr io.Writer, m *task.Model, inputs string) {
+func noteCut(stderr io.Writer, m *model.Model, inputs string) {
 	ignored := "the end"
 	if m.Config.CutsStart() {
 		ignored = "the beginning"

@@ -19,6 +19,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -26,11 +27,11 @@ import (
 type prediction struct {
 	path, out string        // values of --data and --out
 	as        data.Settings // how to read the file
-	options   task.PredictOptions
+	options   model.PredictOptions
 	asJSON    bool
 
 	ctx    context.Context
-	model  *task.Model
+	model  *model.Model
 	stderr io.Writer
 
 	answered, failed, unknown, cut int // numbers of inputs
@@ -176,7 +177,7 @@ func (p *prediction) inputs(inputs []string, w io.Writer) error {
 }
 
 // print prints one line per answer.
-func (p *prediction) print(answers []task.Answer, w io.Writer) error {
+func (p *prediction) print(answers []model.Answer, w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for _, a := range answers {
 		var line []byte
@@ -197,7 +198,7 @@ func (p *prediction) print(answers []task.Answer, w io.Writer) error {
 
 // fields returns the columns that predict prints for an answer: its text or, if it has a Top, each alternative and its
 // probability. It changes texts with show.
-func fields(a task.Answer, show func(string) string) []string {
+func fields(a model.Answer, show func(string) string) []string {
 	if a.Top == nil {
 		return []string{show(a.Text)}
 	}
@@ -209,7 +210,7 @@ func fields(a task.Answer, show func(string) string) []string {
 }
 
 // note counts one answer. An error gets the file's name and line.
-func (p *prediction) note(name string, line int, a task.Answer) {
+func (p *prediction) note(name string, line int, a model.Answer) {
 	if a.Err != nil {
 		a.Err = fmt.Errorf("%s, line %d: %w", name, line, a.Err)
 	}
@@ -217,7 +218,7 @@ func (p *prediction) note(name string, line int, a task.Answer) {
 }
 
 // count counts an answer. It prints the error if there is one, but only the first few of a call.
-func (p *prediction) count(a task.Answer) {
+func (p *prediction) count(a model.Answer) {
 	p.answered++
 	if a.Cut {
 		p.cut++
@@ -269,14 +270,14 @@ func (p *prediction) lines(first int, inputs []string, w io.Writer) error {
 func (p *prediction) file(w io.Writer) error {
 	if p.asJSON {
 		var failed error
-		err := p.model.PredictFile(p.ctx, p.path, io.Discard, p.options, nil, func(line int, a task.Answer) []any {
+		err := task.PredictFile(p.ctx, p.model, p.path, io.Discard, p.options, nil, func(line int, a model.Answer) []any {
 			p.note(p.path, line, a)
-			failed = cmp.Or(failed, p.print([]task.Answer{a}, w))
+			failed = cmp.Or(failed, p.print([]model.Answer{a}, w))
 			return nil
 		})
 		return cmp.Or(err, failed)
 	}
-	limit := task.MaxBeam // so that a wrong --top doesn't fill the memory with names
+	limit := model.MaxBeam // so that a wrong --top doesn't fill the memory with names
 	if classes := p.model.Config.Task.Classes; classes != nil {
 		limit = len(classes)
 	}
@@ -287,7 +288,7 @@ func (p *prediction) file(w io.Writer) error {
 	for i := 2; i <= min(p.options.Top, limit); i++ {
 		added = append(added, fmt.Sprintf("answer_%d", i), fmt.Sprintf("probability_%d", i))
 	}
-	return p.model.PredictFile(p.ctx, p.path, w, p.options, added, func(line int, a task.Answer) []any {
+	return task.PredictFile(p.ctx, p.model, p.path, w, p.options, added, func(line int, a model.Answer) []any {
 		p.note(p.path, line, a)
 		if a.Number != nil {
 			return []any{json.Number(a.Text)}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/heed-go/heed/internal/llama2c"
 	"github.com/heed-go/heed/internal/safetensors"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/model"
 )
 
 // publishedFolder returns a copy of a folder of package pretrained, with a tokenizer whose tokens are characters.
@@ -151,24 +151,24 @@ func TestStories260K(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	model, err := os.Open(filepath.Join(source, "stories260K.bin"))
+	weights, err := os.Open(filepath.Join(source, "stories260K.bin"))
 	must(t, err)
-	defer model.Close()
+	defer weights.Close()
 	tokens, err := os.Open(filepath.Join(source, "tok512.model"))
 	must(t, err)
 	defer tokens.Close()
 	dir := t.TempDir()
-	must(t, llama2c.Convert(model, tokens, dir))
+	must(t, llama2c.Convert(weights, tokens, dir))
 	if got := succeed(t, "generate", dir, "--tokens=256", "--temperature=0"); got != string(want) {
 		t.Errorf("the command writes %q, want %q", got, want)
 	}
 	if got := succeed(t, "generate", dir, "--tokens=256", "--temperature=0", "--weights=int8"); !strings.HasPrefix(got, string(want[:150])) {
 		t.Errorf("with int8 weights, the command writes %q, want the beginning of %q", got, want)
 	}
-	m, err := task.Open(dir)
+	m, err := model.Open(dir)
 	must(t, err)
 	var s strings.Builder
-	g, err := m.Generate(t.Context(), &s, task.Prompt{}, task.GenerateOptions{MaxTokens: 256})
+	g, err := m.Generate(t.Context(), &s, model.Prompt{}, model.GenerateOptions{MaxTokens: 256})
 	if err != nil || s.String() != strings.TrimSuffix(string(want), "\n") || g.PromptTokens != 1 {
 		t.Errorf("Generate writes %q, %+v, %v, want %q", s.String(), g, err, want)
 	}

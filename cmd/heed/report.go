@@ -132,7 +132,7 @@ func addAnswers(cmd *cobra.Command, r *report.Run, dir string, c task.Config) er
 		if err != nil {
 			return err
 		}
-		return r.AddAnswers(cmd.Context(), &task.Task{Model: m})
+		return r.AddAnswers(cmd.Context(), task.Of(m))
 	}
 	c.From.Dir = cmp.Or(baseOf(cmd.Flags()), c.From.Dir)
 	t, err := newTask(cmd.Context(), c)

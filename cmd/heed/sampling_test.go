@@ -10,7 +10,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/layers/decode"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task/serve"
 	"github.com/heed-go/heed/train/task/serve/openai"
 )
@@ -58,11 +58,11 @@ func TestSamplingAtEveryDoor(t *testing.T) {
 // the model has no chat template.
 func atEveryDoor(t *testing.T, dir, settings string, want decode.Sampler, chats bool) {
 	t.Helper()
-	m, err := task.Open(dir)
+	m, err := model.Open(dir)
 	must(t, err)
-	text := func(p task.Prompt) string {
+	text := func(p model.Prompt) string {
 		var s strings.Builder
-		_, err := m.Generate(t.Context(), &s, p, task.GenerateOptions{Sampler: want, Seed: 7, MaxTokens: 8})
+		_, err := m.Generate(t.Context(), &s, p, model.GenerateOptions{Sampler: want, Seed: 7, MaxTokens: 8})
 		must(t, err)
 		return s.String()
 	}
@@ -91,7 +91,7 @@ func atEveryDoor(t *testing.T, dir, settings string, want decode.Sampler, chats 
 			t.Errorf("%s with %s writes %q, want %q", door, settings, got, want)
 		}
 	}
-	written := text(task.Prompt{Text: "the"})
+	written := text(model.Prompt{Text: "the"})
 	same("heed generate", succeed(t, append([]string{"generate", dir, "--prompt=the"}, flags...)...), "the"+written+"\n")
 	var streamed strings.Builder
 	for line := range strings.Lines(post("/generate", `{"prompt": "the", "seed": 7, "tokens": 8`)) {
@@ -121,7 +121,7 @@ func atEveryDoor(t *testing.T, dir, settings string, want decode.Sampler, chats 
 	if !chats {
 		return
 	}
-	written = text(task.Prompt{Messages: []tokenizer.Message{{Role: "user", Content: "a"}}})
+	written = text(model.Prompt{Messages: []tokenizer.Message{{Role: "user", Content: "a"}}})
 	same("heed generate --chat", succeed(t, append([]string{"generate", dir, "--chat", "--prompt=a"}, flags...)...), written+"\n")
 	withText(t, "a\n")
 	same("heed chat", succeed(t, append([]string{"chat", dir}, flags...)...), written+"\n")

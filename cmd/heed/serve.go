@@ -94,7 +94,7 @@ func serveRun(cmd *cobra.Command, dir, addr string, o serve.Options) error {
 		return err
 	}
 	what := "which learned "
-	if published(m.Config) {
+	if m.Config.Opened() {
 		what = "a published model of type "
 	}
 	if _, err := fmt.Fprintf(stdout, "%s, %s%s, answers on http://%s/\n", text.Escape(dir), what, text.Escape(m.Config.Task.Name), l.Addr()); err != nil {

@@ -8,21 +8,21 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/model"
 )
 
 // thresholdFlag declares --threshold.
-func thresholdFlag(f *pflag.FlagSet, t *task.Threshold) {
+func thresholdFlag(f *pflag.FlagSet, t *model.Threshold) {
 	f.Var(threshold{t}, "threshold", "with two labels: answer one of them if its probability is at least a number, such as fraud=0.2 (default: the likelier label)")
 }
 
 // threshold is the value of --threshold: a label and a probability.
-type threshold struct{ *task.Threshold }
+type threshold struct{ *model.Threshold }
 
 func (t threshold) Type() string { return "label=probability" }
 
 func (t threshold) String() string {
-	if t.Threshold == nil || *t.Threshold == (task.Threshold{}) { // pflag asks for the text of a zero value
+	if t.Threshold == nil || *t.Threshold == (model.Threshold{}) { // pflag asks for the text of a zero value
 		return ""
 	}
 	return fmt.Sprintf("%s=%v", t.Label, t.P)
@@ -37,6 +37,6 @@ func (t threshold) Set(text string) error {
 	if err != nil {
 		return errors.New("the probability isn't a number")
 	}
-	*t.Threshold = task.Threshold{Label: text[:i], P: p}
+	*t.Threshold = model.Threshold{Label: text[:i], P: p}
 	return nil
 }

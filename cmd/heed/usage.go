@@ -12,9 +12,10 @@ import (
 	"sync/atomic"
 	"unicode"
 
-	"github.com/heed-go/heed/internal/text"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/heed-go/heed/internal/text"
 )
 
 // A usageError means that the call was wrong, not that something failed.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -60,12 +61,12 @@ func fit(w io.Writer, config task.Config, out string) error {
 	}
 	fmt.Fprintln(w, summary.Score)
 
-	model, err := task.Open(out) // reads the published folder, too, unless all parameters were trained
+	m, err := model.Open(out) // reads the published folder, too, unless all parameters were trained
 	if err != nil {
 		return err
 	}
 	question := t.Config.Task.Example
-	answer, err := model.Predict(question)
+	answer, err := m.Predict(question)
 	if err != nil {
 		return err
 	}

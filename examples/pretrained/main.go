@@ -19,7 +19,7 @@ import (
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/pretrained"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/model"
 )
 
 func main() { example.Main(run) }
@@ -52,12 +52,12 @@ func run(w io.Writer, args []string) error {
 
 // continueText writes a prompt and what the model writes after it.
 func continueText(w io.Writer, folder, prompt string) error {
-	model, err := task.Open(folder)
+	m, err := model.Open(folder)
 	if err != nil {
 		return err
 	}
-	options := task.GenerateOptions{Sampler: model.Sampler(), MaxTokens: 50, Echo: true}
-	_, err = model.Generate(context.Background(), w, task.Prompt{Text: prompt}, options)
+	options := model.GenerateOptions{Sampler: m.Sampler(), MaxTokens: 50, Echo: true}
+	_, err = m.Generate(context.Background(), w, model.Prompt{Text: prompt}, options)
 	fmt.Fprintln(w)
 	return err
 }
@@ -70,11 +70,11 @@ var sentences = []string{
 
 // compare writes how similar the first sentence is to the others: the cosine of the angle between their embeddings.
 func compare(w io.Writer, folder string) error {
-	model, err := task.Open(folder)
+	m, err := model.Open(folder)
 	if err != nil {
 		return err
 	}
-	vectors, _, err := model.Embed(context.Background(), sentences)
+	vectors, _, err := m.Embed(context.Background(), sentences)
 	if err != nil {
 		return err
 	}

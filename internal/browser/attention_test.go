@@ -10,16 +10,16 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/model"
 )
 
-// attended returns the address of the page that heed attention writes, and the result of task.Attention for the same
+// attended returns the address of the page that heed attention writes, and the result of model.Attention for the same
 // input.
-func attended(t *testing.T, dir, source string) (address string, want *task.Attention) {
+func attended(t *testing.T, dir, source string) (address string, want *model.Attention) {
 	t.Helper()
 	path := filepath.Join(folder, filepath.Base(dir)+".html")
 	command(t, "attention", dir, source, "--out="+path)
-	m, err := task.Open(dir)
+	m, err := model.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func meanOf(heads [][]float32) []float32 {
 }
 
 // sharpest returns the head whose rows have the lowest mean entropy, and the layer that it is in.
-func sharpest(a *task.Attention) (layer task.AttentionLayer, head int) {
+func sharpest(a *model.Attention) (layer model.AttentionLayer, head int) {
 	lowest := math.Inf(1)
 	for _, l := range a.Layers {
 		for i, weights := range l.Heads {
@@ -126,7 +126,7 @@ func sharpest(a *task.Attention) (layer task.AttentionLayer, head int) {
 	return layer, head
 }
 
-// TestAttention checks that the page opens on the sharpest head, and that it shows the weights of task.Attention and
+// TestAttention checks that the page opens on the sharpest head, and that it shows the weights of model.Attention and
 // their means over heads, for cross-attention and self-attention, with a mouse and on a touch screen.
 func TestAttention(t *testing.T) {
 	dir := trained(t, "--task=dates", "--layers=2", "--max-epochs=1")

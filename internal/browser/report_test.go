@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/report"
 	"github.com/heed-go/heed/train/task"
 )
@@ -21,7 +22,7 @@ func longRun(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model, err := task.Open(dir)
+	model, err := model.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,14 +114,15 @@ func try(limit time.Duration, use func() ([]float64, error)) error {
 }
 
 // numbers calls visit for the exported numbers in v, also in nested structs, pointers and the first elements of slices.
-// It panics if it would miss numbers because a pointer is nil or a slice is empty.
+// It leaves out the content of files, []byte. It panics if it would miss numbers because a pointer is nil or a slice is
+// empty.
 func numbers(v reflect.Value, name string, visit func(name string, number reflect.Value)) {
 	switch kind := v.Kind(); {
 	case extremes(v.Type()) != nil:
 		visit(name, v)
 	case kind == reflect.Struct:
 		for f, value := range v.Fields() {
-			if f.IsExported() {
+			if f.IsExported() && f.Type != reflect.TypeFor[[]byte]() {
 				numbers(value, name+"."+f.Name, visit)
 			}
 		}

@@ -28,6 +28,7 @@ var floors = [][]string{
 	{"train/task/serve/openai"},
 	{"train/report", "train/task/serve"},
 	{"train/task", "train/mpi", "internal/llama2c"},
+	{"train/model"},
 	{"internal/runfolder", "layers/pretrained"},
 	{"train", "layers/decode"},
 	{"layers", "layers/gradcheck"},

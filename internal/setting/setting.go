@@ -77,3 +77,12 @@ func Between(path Path, got, low, high int) error {
 	}
 	return Errorf("%s must be from %d to %d, got %d", path, low, high, got)
 }
+
+// As returns err as an *Error, wrapping it if necessary.
+func As(err error) *Error {
+	var already *Error
+	if errors.As(err, &already) {
+		return already
+	}
+	return Errorf("%w", err)
+}

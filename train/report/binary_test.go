@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -13,9 +14,9 @@ func TestBinary(t *testing.T) {
 		p    float64 // of odd
 		want string
 	}{{0.95, "odd"}, {0.85, "even"}, {0.65, "odd"}, {0.25, "even"}, {0.25, "even"}, {0.15, "odd"}, {0.05, "even"}} {
-		answer := task.Answer{Text: "odd", LogProb: math.Log(x.p)}
+		answer := model.Answer{Text: "odd", LogProb: math.Log(x.p)}
 		if x.p < 0.5 {
-			answer = task.Answer{Text: "even", LogProb: math.Log(1 - x.p)}
+			answer = model.Answer{Text: "even", LogProb: math.Log(1 - x.p)}
 		}
 		r.Judged = append(r.Judged, task.Judged{References: []string{x.want}, Answer: answer})
 	}

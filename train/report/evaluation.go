@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -22,12 +23,12 @@ type evaluation struct {
 // scores of each class, mistakes of every class and, for models that classify whole inputs, what each word did to a
 // listed answer. The model must be the one that made the report. The page's title is the name of the task and name. The
 // page contains texts of the data. WriteEvaluation returns an error if ctx ends or if the model fails.
-func WriteEvaluation(ctx context.Context, w io.Writer, name string, m *task.Model, r *task.Report) error {
-	v := &evaluation{Title: text.EscapeExcept(m.Config.Task.Name+": "+name, ""), answers: answers{Task: &task.Task{Model: m}, whole: true}}
+func WriteEvaluation(ctx context.Context, w io.Writer, name string, m *model.Model, r *task.Report) error {
+	v := &evaluation{Title: text.EscapeExcept(m.Config.Task.Name+": "+name, ""), answers: answers{Task: task.Of(m), whole: true}}
 	if err := v.show(ctx, r); err != nil {
 		return err
 	}
-	v.Lead, v.Tiles = scored(m.Scores(nil, r), r, baselineName(m.Config.Kind()))
+	v.Lead, v.Tiles = scored(task.ScoresOf(m, nil, r), r, baselineName(m.Config.Kind()))
 	return write(w, "evaluation", v.Title, v)
 }
 

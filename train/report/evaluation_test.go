@@ -11,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task"
 )
@@ -18,7 +19,7 @@ import (
 // evaluated returns the page about a model's answers to all validation examples and more.
 func evaluated(t *testing.T, learned *task.Task, more ...data.Example) string {
 	t.Helper()
-	r := must.Get(learned.Judge(t.Context(), append(learned.Examples(), more...), task.PredictOptions{}))(t)
+	r := must.Get(task.Judge(t.Context(), learned.Model, append(learned.Examples(), more...), model.PredictOptions{}))(t)
 	var s strings.Builder
 	must.Do(t, WriteEvaluation(t.Context(), &s, "<test>.csv", learned.Model, r))
 	return s.String()
@@ -72,7 +73,7 @@ func TestEvaluationOfEveryKind(t *testing.T) {
 
 func TestEvaluationStops(t *testing.T) {
 	learned, _ := trained(t, "classification", rows(func(i int) string { return []string{"a", "b"}[i%2] }), nil)
-	r := must.Get(learned.Judge(t.Context(), learned.Examples(), task.PredictOptions{}))(t)
+	r := must.Get(task.Judge(t.Context(), learned.Model, learned.Examples(), model.PredictOptions{}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var s strings.Builder

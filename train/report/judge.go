@@ -13,6 +13,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task"
 )
@@ -58,7 +59,7 @@ func (v *answers) judge(ctx context.Context) error {
 	if k := v.Config.Kind(); (v.twoLabels() || k.Embeds) && !v.Config.Drawn() && len(examples) <= judgedAll {
 		some = examples // a rare label has too few rows in a sample, and a rank depends on the number of texts
 	}
-	r, err := v.Model.Judge(ctx, some, task.PredictOptions{})
+	r, err := task.Judge(ctx, v.Model, some, model.PredictOptions{})
 	if err != nil {
 		return err
 	}
@@ -225,7 +226,7 @@ func exampleOf(j task.Judged, several bool, units tokenizer.Units) example {
 }
 
 // entityList returns the texts of entities with their labels.
-func entityList(spans []task.Span) string {
+func entityList(spans []model.Span) string {
 	return shown(text.List(len(spans), len(spans), ", ", func(i int) string {
 		if spans[i].Label == "" {
 			return spans[i].Text

@@ -16,6 +16,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/optim"
 	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task"
@@ -148,7 +149,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 
 // made returns a run with the given number of checks, with the best check in the middle.
 func made(checks int, change func(i int, c *train.Check)) *task.Run {
-	r := &task.Run{Config: task.Config{Task: data.Rule{Name: "copy", Kind: data.KindTagging}}, Seconds: make([]float64, checks), Best: checks / 2}
+	r := &task.Run{Config: task.Config{Config: model.Config{Task: data.Rule{Name: "copy", Kind: data.KindTagging}}}, Seconds: make([]float64, checks), Best: checks / 2}
 	for i := range checks {
 		c := train.Check{Epoch: i, Step: 10 * (i + 1), TrainLoss: 1 / float64(i+1), ValLoss: 2 / float64(i+1), Validated: true,
 			Metrics: map[string]float64{"train_accuracy": 0.5, "val_accuracy": 0.25}}
@@ -391,7 +392,7 @@ func TestDiffer(t *testing.T) {
 
 // A wrong label stands beside the right one as it is. A wrong sequence has a mark where it differs.
 func TestExampleOfMarksSequencesOnly(t *testing.T) {
-	wrong := task.Judged{Source: "a", References: []string{"shipping"}, Answer: task.Answer{Text: "shopping"}}
+	wrong := task.Judged{Source: "a", References: []string{"shipping"}, Answer: model.Answer{Text: "shopping"}}
 	if e := exampleOf(wrong, false, tokenizer.Characters); e.Answer != (parts{Before: "shopping"}) || e.Want != (parts{Before: "shipping"}) {
 		t.Errorf("for a label, got %+v and %+v, want both without a middle", e.Answer, e.Want)
 	}
@@ -529,7 +530,7 @@ func TestCompare(t *testing.T) {
 func TestMonitoredTiles(t *testing.T) {
 	r := &Run{
 		Config:       train.Config{Stopping: train.StoppingConfig{Monitor: "val_recall[odd]", Mode: "max"}},
-		kind:         task.Kind{Score: "accuracy", Share: true, Classes: true},
+		kind:         task.Kind{Kind: model.Kind{Classes: true}, Score: "accuracy", Share: true},
 		mostFrequent: func(metric string) (string, float64, bool) { return "even", 0.9, metric == "accuracy" },
 	}
 	c := train.Check{Validated: true, Metrics: map[string]float64{"val_accuracy": 0.95, "val_recall[odd]": 0.4}}

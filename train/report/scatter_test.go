@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -36,8 +37,8 @@ func TestScatter(t *testing.T) {
 func TestScatterOf(t *testing.T) {
 	number := func(x float64) *float64 { return &x }
 	r := &task.Report{Judged: []task.Judged{
-		{Source: "a", References: []string{"0"}, Answer: task.Answer{Number: number(1)}},
-		{Source: "b", References: []string{"10"}, Answer: task.Answer{Number: number(5)}},
+		{Source: "a", References: []string{"0"}, Answer: model.Answer{Number: number(1)}},
+		{Source: "b", References: []string{"10"}, Answer: model.Answer{Number: number(5)}},
 		{Source: "c", References: []string{"3"}},
 	}}
 	s, far := scatterOf(r, strings.ToUpper)

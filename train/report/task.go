@@ -15,6 +15,7 @@ import (
 	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -50,7 +51,7 @@ func FromTask(dir string, t *task.Run) *Run {
 	if score, value, ok := textScore(t); ok {
 		r.texts = append(r.texts, tile{short(value), "validation " + spoken(score)})
 		if b, ok := t.Baseline[score]; ok {
-			r.texts = append(r.texts, tile{short(b), spoken(score) + " of " + baselineName(r.kind)})
+			r.texts = append(r.texts, tile{short(b), spoken(score) + " of " + baselineName(r.kind.Kind)})
 		}
 	}
 	if c.Data.Tokens > 0 { // a text
@@ -86,7 +87,7 @@ func textScore(t *task.Run) (name string, value float64, known bool) {
 }
 
 // baselineName names the simple model beside which pages show a model.
-func baselineName(k task.Kind) string {
+func baselineName(k model.Kind) string {
 	if k.Embeds {
 		return "TF-IDF of words"
 	}
@@ -107,9 +108,9 @@ func learned(t *task.Run, best train.Check) string {
 	}
 	beside := ""
 	if b, ok := t.Baseline[name]; ok && k.Share {
-		beside = fmt.Sprintf("; %s has %s", baselineName(k), percent(b))
+		beside = fmt.Sprintf("; %s has %s", baselineName(k.Kind), percent(b))
 	} else if ok {
-		beside = fmt.Sprintf("; %s has %s", baselineName(k), short(b))
+		beside = fmt.Sprintf("; %s has %s", baselineName(k.Kind), short(b))
 	}
 	switch {
 	case !known || !best.Validated:
@@ -123,7 +124,7 @@ func learned(t *task.Run, best train.Check) string {
 
 // AddAnswers lets the model answer validation examples, and adds to the page: right and wrong answers, a text written
 // by the model, a picture of its attention, and a description of the data. The task must have the weights of the run. A
-// task that is only task.Task{Model: m} has no examples and no data. AddAnswers returns an error if ctx ends or if the
+// task of task.Of has no examples and no data. AddAnswers returns an error if ctx ends or if the
 // model fails.
 func (r *Run) AddAnswers(ctx context.Context, t *task.Task) error {
 	r.mostFrequent = t.MostFrequent
@@ -169,10 +170,10 @@ func (v *answers) sample(ctx context.Context) error {
 		return nil
 	}
 	var s strings.Builder
-	_, err := v.Model.Generate(ctx, &s, task.Prompt{Text: v.Config.Task.Example}, task.GenerateOptions{
+	_, err := v.Model.Generate(ctx, &s, model.Prompt{Text: v.Config.Task.Example}, model.GenerateOptions{
 		Sampler: v.Model.Sampler(), Seed: 1, MaxTokens: 300, Echo: true,
 	})
-	if errors.As(err, new(*task.InputError)) { // the model knows no symbol of the prompt
+	if errors.As(err, new(*model.InputError)) { // the model knows no symbol of the prompt
 		return nil
 	}
 	v.Sample = text.EscapeExcept(s.String(), "\n\t")
@@ -197,7 +198,7 @@ func (v *answers) attend() error {
 		}).Source
 	}
 	a, err := v.Model.Attention(input, "")
-	if errors.As(err, new(*task.InputError)) { // the model can't answer the input, or the attention has too many weights to show
+	if errors.As(err, new(*model.InputError)) { // the model can't answer the input, or the attention has too many weights to show
 		return nil
 	}
 	if err != nil {

@@ -49,11 +49,11 @@ func TestLinearTexts(t *testing.T) {
 	mixedTasks(t, func(t *testing.T, c Config) {
 		task := made(t, c)
 		s := task.set.(*rowSet)
-		texts, starts, err := task.Config.linearTexts(t.Context(), linearRows(s.Train), nil)
+		texts, starts, err := task.Config.LinearTexts(t.Context(), linearRows(s.Train), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.linearTexts(&task.Config); got != texts.N && !(c.published() && got > texts.N) || starts[s.Train.Len()] != texts.N {
+		if got := s.linearTexts(&task.Config); got != texts.N && !(c.Published() && got > texts.N) || starts[s.Train.Len()] != texts.N {
 			t.Errorf("New counts %d texts, and the linear model learns %d", got, texts.N)
 		}
 	})
@@ -68,19 +68,20 @@ func TestMixtureAtItsEnds(t *testing.T) {
 		if err := task.fitBaseline(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := task.baseline.Width(); got != 0 && got != c.Model.Dim || (got > 0) != (c.From.Dir != "") {
+		l, _ := task.Linear()
+		if got := l.Width(); got != 0 && got != c.Model.Dim || (got > 0) != (c.From.Dir != "") {
 			t.Errorf("the vectors have %d numbers", got)
 		}
 		network := evaluatedNetwork(t, task)
-		for weight, want := range map[float64]map[string]float64{0: network, 1: task.baseline.values} {
-			task.mixture = mixture{linear: weight}
+		for weight, want := range map[float64]map[string]float64{0: network, 1: l.Values} {
+			task.SetMixture(mixture{Linear: weight})
 			s := evaluated(t, task)
 			r := judged(t, task, task.Examples(), PredictOptions{})
 			got := kindOf(c.Task.Kind).values(r)
 			if math.Abs(s.Value-want[s.Name]) > 1e-5 || math.Abs(got[s.Name]-want[s.Name]) > 1e-5 {
 				t.Errorf("with the weight %v, the score is %v and the answers have %v, want %v", weight, s.Value, got, want)
 			}
-			if fmt.Sprint(r.Baseline) != fmt.Sprint(task.baseline.values) || !strings.Contains(r.String(), "Baseline: a linear model of words") {
+			if fmt.Sprint(r.Baseline) != fmt.Sprint(l.Values) || !strings.Contains(r.String(), "Baseline: a linear model of words") {
 				t.Errorf("the report is\n%s", r)
 			}
 			if loss := network["loss"]; weight == 0 && math.Abs(s.Loss-loss) > 1e-4 {
@@ -118,8 +119,8 @@ func TestBaselineInTheFolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fmt.Sprint(read.Baseline) != fmt.Sprint(whole.baseline.values) {
-			t.Errorf("the run has the baseline %v, want %v", read.Baseline, whole.baseline.values)
+		if l, _ := whole.Linear(); fmt.Sprint(read.Baseline) != fmt.Sprint(l.Values) {
+			t.Errorf("the run has the baseline %v, want %v", read.Baseline, l.Values)
 		}
 		m, err := Open(dir)
 		if err != nil {
@@ -169,7 +170,7 @@ func TestNotMixed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = m.Judge(t.Context(), task.Examples(), PredictOptions{})
+		_, err = Judge(t.Context(), m, task.Examples(), PredictOptions{})
 		wantError(t, err, "baseline.safetensors is missing, and summary.json needs it")
 		if err := task.Load(dir); err != nil {
 			t.Fatal(err)
@@ -182,7 +183,7 @@ func TestNotMixed(t *testing.T) {
 		if m, err = Open(dir); err != nil {
 			t.Fatal(err)
 		}
-		if r := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{}); r.Baseline != nil {
+		if r := judged(t, Of(m), task.Examples(), PredictOptions{}); r.Baseline != nil {
 			t.Errorf("without the file, the report has the baseline %v", r.Baseline)
 		}
 	})
@@ -211,13 +212,13 @@ func TestMixtureInTheSummary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{}); r.Classes.Accuracy() != *s.ValScore || m.mixture != task.mixture {
-		t.Errorf("the opened model has the accuracy %v and the mixture %+v, want %v and %+v", r.Classes.Accuracy(), m.mixture, *s.ValScore, task.mixture)
+	if r := judged(t, Of(m), task.Examples(), PredictOptions{}); r.Classes.Accuracy() != *s.ValScore || m.Mixture() != task.Mixture() {
+		t.Errorf("the opened model has the accuracy %v and the mixture %+v, want %v and %+v", r.Classes.Accuracy(), m.Mixture(), *s.ValScore, task.Mixture())
 	}
 	part := filepath.Join(t.TempDir(), "part")
 	run(t, made(t, c), part, train.RunOptions{MaxSteps: 1})
-	if m, err = Open(part); err != nil || m.mixture.linear != 1 {
-		t.Errorf("the interrupted run has %v and the mixture %+v, want the linear model alone", err, m.mixture)
+	if m, err = Open(part); err != nil || m.Mixture().Linear != 1 {
+		t.Errorf("the interrupted run has %v and the mixture %+v, want the linear model alone", err, m.Mixture())
 	}
 }
 
@@ -241,8 +242,8 @@ func TestMix(t *testing.T) {
 		}
 		for _, some := range []*sides{&s, &numbers} {
 			best := some.mix(0.5)
-			one, other := some.loss(mixture{}, nil), some.loss(mixture{linear: 1}, nil)
-			if n > 4 && some.loss(best, nil) > 0.9*min(one, other) || math.Abs(best.linear-0.5) > 0.25 {
+			one, other := some.loss(mixture{}, nil), some.loss(mixture{Linear: 1}, nil)
+			if n > 4 && some.loss(best, nil) > 0.9*min(one, other) || math.Abs(best.Linear-0.5) > 0.25 {
 				t.Errorf("%d rows: the mixture %+v has the loss %v, and the sides %v and %v", n, best, some.loss(best, nil), one, other)
 			}
 		}
@@ -251,8 +252,8 @@ func TestMix(t *testing.T) {
 	for i := range 300 {
 		useless.add([]float32{random.Float32() * 9, random.Float32() * 9}, []float32{2 * float32(i%2), 0}, []int{1 - i%2}, nil)
 	}
-	if x := useless.mix(0.5); x.linear < 0.9 {
-		t.Errorf("beside noise, the linear model has the weight %v", x.linear)
+	if x := useless.mix(0.5); x.Linear < 0.9 {
+		t.Errorf("beside noise, the linear model has the weight %v", x.Linear)
 	}
 }
 
@@ -272,20 +273,20 @@ func TestSolvedHead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if mix != (m.mixture.linear == 1) || mix && m.baseline.Width() != m.Config.Model.Dim {
-				t.Errorf("%s, mix %t: the mixture is %+v", kind, mix, m.mixture)
+			if l, _ := m.Linear(); mix != (m.Mixture().Linear == 1) || mix && l.Width() != m.Config.Model.Dim {
+				t.Errorf("%s, mix %t: the mixture is %+v", kind, mix, m.Mixture())
 			}
 			want := judged(t, task, task.Examples(), PredictOptions{})
-			got := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{})
+			got := judged(t, Of(m), task.Examples(), PredictOptions{})
 			if got.String() != want.String() {
 				t.Errorf("%s, mix %t: the opened model's report is\n%swant\n%s", kind, mix, got, want)
 			}
-			solved, err := task.fitLinear(t.Context(), task.Model, true)
+			solved, _, err := task.fitLinear(t.Context(), task.Model, true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			task.baseline = solved
-			r := judgedAs(t, task, mixture{linear: 1})
+			task.SetLinear(solved)
+			r := judgedAs(t, task, mixture{Linear: 1})
 			if alone := judgedAs(t, task, mixture{}); !mix && fmt.Sprint(r.kind.values(r)) != fmt.Sprint(alone.kind.values(alone)) {
 				t.Errorf("%s: the linear model of vectors has %v, and the network with this head %v", kind, r.kind.values(r), alone.kind.values(alone))
 			}
@@ -296,7 +297,7 @@ func TestSolvedHead(t *testing.T) {
 // judgedAs returns the report of a mixture on the validation rows.
 func judgedAs(t testing.TB, task *Task, x mixture) *Report {
 	t.Helper()
-	r, err := task.judgeAnswers(t.Context(), task.Examples(), PredictOptions{}, x)
+	r, err := judgeAnswers(t.Context(), task.Model, task.Examples(), PredictOptions{}, x)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ func (t *Task) BesideBaseline(s *Summary) string {
 	}
 	name, score, line := spoken(s.ScoreName), *s.ValScore, ""
 	switch {
-	case s.Linear != nil && t.Config.solved():
+	case s.Linear != nil && t.Config.Solved():
 		return fmt.Sprintf("The head is a linear model, which also reads words and characters%s\n", t.advice(s, score))
 	case s.Linear != nil:
 		line = fmt.Sprintf("The network alone has %s %.4f and the linear model %.4f. The linear model's weight in the answers is %.2f. Compared with it, the model ",
@@ -49,9 +49,9 @@ func (t *Task) advice(s *Summary, score float64) string {
 		return ""
 	case s.Guesses && t.Config.From.Dir == "":
 		return ": it is hardly better than guesses; to compare texts, begin with a published model (--from)"
-	case t.Config.solved():
+	case t.Config.Solved():
 		return ": --tune lora or all learns more, and takes longer"
-	case t.Config.hasBaseline() && !t.Config.Mix:
+	case t.Config.HasLinear() && !t.Config.Mix:
 		return ": more rows help most; --mix mixes the answers of both"
 	}
 	return ": more rows help most"

@@ -4,92 +4,33 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 )
-
-// Chats reports whether a text model learns what the assistant writes in conversations. New sets Data.Columns to
-// data.ChatKey if the file has conversations: see data.TextFiles.Chats.
-func (c *Config) Chats() bool {
-	return c.published() && c.Task.Kind == data.KindText && slices.Equal(c.Data.Columns, []string{data.ChatKey})
-}
-
-// A chat is an encoded conversation.
-type chat struct {
-	ids     []int
-	answers []bool  // whether the assistant writes each id
-	place   float64 // see data.Place
-}
-
-// targets returns the target of each id but the last: the next id, or Ignore if the assistant doesn't write it.
-func (c chat) targets() []int {
-	targets := slices.Clone(c.ids[1:])
-	for i, learned := range c.answers[1:] {
-		if !learned {
-			targets[i] = data.Ignore
-		}
-	}
-	return targets
-}
 
 // cut cuts conversations to n+1 ids, and leaves out those without answers in the first n+1. It returns also the number
 // of conversations that were longer.
-func cut(chats []chat, n int) (kept []chat, longer int) {
+func cut(chats []model.Chat, n int) (kept []model.Chat, longer int) {
 	for _, c := range chats {
-		if len(c.ids) > n+1 {
-			c.ids, c.answers = c.ids[:n+1], c.answers[:n+1]
+		if len(c.IDs) > n+1 {
+			c.IDs, c.Answers = c.IDs[:n+1], c.Answers[:n+1]
 			longer++
 		}
-		if slices.Contains(c.answers[1:], true) {
+		if slices.Contains(c.Answers[1:], true) {
 			kept = append(kept, c)
 		}
 	}
 	return kept, longer
 }
 
-// A chatEncoder encodes conversations.
-type chatEncoder func(messages []tokenizer.Message) (chat, error)
-
-// chatEncoder returns the encoder for a published model's chat template.
-func (s publishedStart) chatEncoder(source tokenizer.Tokenizer) (chatEncoder, error) {
-	template, err := s.chatTemplate("")
-	if err != nil {
-		return nil, fmt.Errorf("%w: conversations need a published model with a chat template that heed knows, in chat_template.jinja or tokenizer_config.json", err)
-	}
-	// Llama 3.2's template has today's date, but the same data must always have the same ids.
-	template.Now = func() time.Time { return time.Date(2024, 7, 26, 0, 0, 0, 0, time.UTC) }
-	return func(messages []tokenizer.Message) (c chat, err error) {
-		c.ids, c.answers, err = template.EncodeAnswers(source.(*tokenizer.Pipeline), messages)
-		if tokens := s.model.Model.Vocab; err == nil && slices.Max(c.ids) >= tokens {
-			err = fmt.Errorf("the tokenizer's id %d is beyond the model's %d ids: the tokenizer belongs to another model", slices.Max(c.ids), tokens)
-		}
-		return c, err
-	}, nil
-}
-
-// read reads conversations. It sets the checksum, or compares it if it is already set.
-func (encode chatEncoder) read(files data.TextFiles, seed uint64, sum *string) (chats []chat, err error) {
-	found, err := files.Chats(func(line string, messages []tokenizer.Message) error {
-		c, err := encode(messages)
-		c.place = data.Place(seed, line)
-		chats = append(chats, c)
-		return err
-	})
-	if *sum = cmp.Or(*sum, found); err == nil && *sum != found {
-		err = fmt.Errorf("text %q has changed since the run began", files.Paths[0])
-	}
-	return chats, err
-}
-
 // A chatSet has conversations as examples.
 type chatSet struct {
-	trains, validates []chat
+	trains, validates []model.Chat
 	widths            []int // length of the rows in each bucket, ascending
 	batch             int   // number of rows in a validation batch
 	answers           int   // number of validation targets
@@ -98,26 +39,19 @@ type chatSet struct {
 
 // openChats reads the conversations in a configuration's files, and completes the configuration.
 func openChats(c *Config) (set, error) {
-	if !c.published() {
+	if !c.Published() {
 		return nil, setting.Errorf("%s has conversations, which only a published model with a chat template can learn: set %s", setting.Path("data.file"), setting.Path("from"))
-	}
-	start, err := openArchive(c.archive, c.Task.Kind)
-	if err != nil {
-		return nil, err
-	}
-	encode, err := start.chatEncoder(c.Task.Source)
-	if err != nil {
-		return nil, err
 	}
 	d, s := &c.Data, &chatSet{batch: c.Training.BatchSize}
 	d.Columns = []string{data.ChatKey}
-	if s.trains, err = encode.read(c.textFiles(), c.Seed, &d.SHA256); err != nil {
+	var err error
+	if s.trains, err = c.ReadChats(c.textFiles(), c.Seed, &d.SHA256); err != nil {
 		return nil, err
 	}
 	if d.ValidationFile != "" && d.Validation > 0 {
 		files := c.textFiles()
 		files.Paths = []string{d.ValidationFile}
-		if s.validates, err = encode.read(files, c.Seed, &d.ValidationSHA256); err != nil {
+		if s.validates, err = c.ReadChats(files, c.Seed, &d.ValidationSHA256); err != nil {
 			return nil, err
 		}
 		s.validates = s.validates[:min(len(s.validates), d.Validation)]
@@ -126,7 +60,7 @@ func openChats(c *Config) (set, error) {
 		return nil, err
 	}
 	c.Task.About = "the answers in conversations"
-	if d.Tokenizers, err = c.tokenizerSums(); err != nil {
+	if d.Tokenizers, err = c.TokenizerSums(); err != nil {
 		return nil, err
 	}
 	steps, counts := 0, make([]int, len(s.widths))
@@ -157,7 +91,7 @@ func (s *chatSet) stopping(t *train.StoppingConfig) {
 func (s *chatSet) measure(c *Config) error {
 	read, longest, learned, d := slices.Concat(s.trains, s.validates), 1, 0, &c.Data
 	for _, chat := range read {
-		longest = max(longest, len(chat.ids)-1)
+		longest = max(longest, len(chat.IDs)-1)
 	}
 	c.Task.MaxLen = cmp.Or(c.Task.MaxLen, min(longest, 512, c.Task.Published.MaxLen))
 	longest = min(longest, c.Task.MaxLen)
@@ -175,9 +109,9 @@ func (s *chatSet) measure(c *Config) error {
 	counts := make([]int, longest+1)
 	d.Tokens, s.answers = 0, 0
 	for i, chat := range slices.Concat(s.trains, s.validates) {
-		n := len(slices.DeleteFunc(chat.targets(), func(id int) bool { return id == data.Ignore }))
-		if d.Tokens, learned = d.Tokens+len(chat.ids), learned+n; i < len(s.trains) {
-			counts[len(chat.ids)-1]++
+		n := len(slices.DeleteFunc(chat.Targets(), func(id int) bool { return id == data.Ignore }))
+		if d.Tokens, learned = d.Tokens+len(chat.IDs), learned+n; i < len(s.trains) {
+			counts[len(chat.IDs)-1]++
 		} else {
 			s.answers += n
 		}
@@ -199,7 +133,7 @@ func (s *chatSet) holdOut(n int) {
 		s.trains = nil
 		for _, chat := range read {
 			part := &s.trains
-			if chat.place < share {
+			if chat.Place < share {
 				part = &s.validates
 			}
 			*part = append(*part, chat)
@@ -207,8 +141,8 @@ func (s *chatSet) holdOut(n int) {
 	}
 }
 
-func (s *chatSet) bucket(c chat) int {
-	bucket, _ := slices.BinarySearch(s.widths, len(c.ids)-1)
+func (s *chatSet) bucket(c model.Chat) int {
+	bucket, _ := slices.BinarySearch(s.widths, len(c.IDs)-1)
 	return bucket
 }
 
@@ -220,11 +154,11 @@ func (s *chatSet) validation() examples { return s.examples(s.validates, train.I
 
 // examples returns conversations in batches with size rows, so that each bucket needs only one graph. The padding is at
 // the ends of rows, where no position of a causal model sees it.
-func (s *chatSet) examples(part []chat, order train.Order, size int) examples {
+func (s *chatSet) examples(part []model.Chat, order train.Order, size int) examples {
 	return examples{n: len(part), order: order, bucket: func(i int) int { return s.bucket(part[i]) }, batch: func(numbers []int) (data.Batch, error) {
 		inputs, targets, width := make([][]int, size), make([][]int, size), s.widths[s.bucket(part[numbers[0]])]
 		for row, i := range numbers {
-			inputs[row], targets[row] = part[i].ids[:len(part[i].ids)-1], part[i].targets()
+			inputs[row], targets[row] = part[i].IDs[:len(part[i].IDs)-1], part[i].Targets()
 		}
 		b, err := data.Pad(inputs, width, 0)
 		if err != nil {

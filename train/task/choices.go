@@ -6,6 +6,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -15,7 +16,7 @@ func monitored(c *Config) (values named) {
 	var computed metrics
 	for _, k := range everyKind {
 		if c == nil {
-			computed = append(computed, k.metrics(&Config{Data: data.Settings{File: "any"}, Task: data.Rule{Kind: k.about().Name}})...)
+			computed = append(computed, k.metrics(&Config{Config: model.Config{Data: data.Settings{File: "any"}, Task: data.Rule{Kind: k.about().Name}}})...)
 		}
 	}
 	if c != nil {
@@ -35,32 +36,15 @@ func monitored(c *Config) (values named) {
 	return values
 }
 
-// How OpenAs may keep a model's weights.
-const (
-	Float32Weights = "float32"
-	Int8Weights    = "int8"
-)
-
-var weights = named{
-	{Name: Float32Weights, About: "as they were trained"},
-	{Name: Int8Weights, About: "rounded to 8 bits: a quarter of the memory and, with AVX-512 or AVX2, less time per token"},
-}
-
-// knownWeights returns an error if the table weights has no such name.
-func knownWeights(name string) error {
-	_, err := weights.Index("kind of weights", name)
-	return err
-}
-
 // Choices returns the tables that flags of the command heed choose from, by the names of the flags.
 func Choices() map[string]choices.Choice {
 	var losses named
 	for _, k := range everyKind {
 		losses = append(losses, k.about().losses...)
 	}
-	table := map[string]choices.Choice{"monitor": choiceOf(monitored(nil)), "loss": choiceOf(losses), "weights": choiceOf(weights)}
+	table := map[string]choices.Choice{"monitor": choiceOf(monitored(nil)), "loss": choiceOf(losses), "weights": choiceOf(model.Weights)}
 	checked := table["weights"]
-	checked.Parse = func(text string) (any, error) { return text, knownWeights(text) }
+	checked.Parse = func(text string) (any, error) { return text, model.KnownWeights(text) }
 	table["weights"] = checked
 	maps.Copy(table, layers.Choices())
 	maps.Copy(table, optim.Choices())

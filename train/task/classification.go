@@ -19,19 +19,19 @@ import (
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 )
 
 // classification gives each source one label.
 type classification struct{ common }
 
 var classificationKind = classification{common{Kind{
-	Name: data.KindClassification, About: "the label of each text in a file",
-	Rows: true, columns: []table.Column{
+	Kind: model.KindOf(data.KindClassification), About: "the label of each text in a file",
+	columns: []table.Column{
 		textColumn,
 		{Role: "label", Names: []string{"label", "class", "category", "sentiment", "target"}, One: true},
 	},
-	Pairs: true, Classes: true, linear: linearClasses{}, Unit: "labels", Right: "right", LossUnit: "nats",
-	units: "characters, tokens, words, bpe",
+	linear: linearClasses{}, Unit: "labels", Right: "right", LossUnit: "nats",
 }}}
 
 const (
@@ -204,26 +204,25 @@ func (classification) rows(c *Config, s *rows.Set) error {
 	return nil
 }
 
-func (classification) network(m *Model) (network, error) {
-	net, err := pooled(m) // (B, Classes)
-	c := newClassifier(m, net)
-	if m.Config.fromRows() {
+func (classification) learner(t *Task) learner {
+	c := labelLearner{Task: t}
+	if t.Config.FromRows() {
 		c.more = append(c.more, one(train.MacroF1))
 	}
-	if _, class, ok := ofClass(m.Config.Training.Stopping.Monitor); ok {
+	if _, class, ok := ofClass(t.Config.Training.Stopping.Monitor); ok {
 		c.more = append(c.more, func(b *layers.Build, logits, targets *G.Node) ([]train.Metric, error) {
-			computed, err := train.ClassMetrics(b, logits, targets, slices.Index(m.Config.Task.Classes, class))
+			computed, err := train.ClassMetrics(b, logits, targets, slices.Index(t.Config.Task.Classes, class))
 			for i := range computed {
 				computed[i].Name += "[" + class + "]"
 			}
 			return computed, err
 		})
 	}
-	return c, err
+	return c
 }
 
 func (classification) metrics(c *Config) metrics {
-	if !c.fromRows() {
+	if !c.FromRows() {
 		return metrics{accuracy}
 	}
 	return metrics{accuracy, {Name: "macro_f1", About: "mean F1 score of the labels of a file"}}

@@ -2,7 +2,6 @@ package task
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,73 +12,14 @@ import (
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/optim"
 )
 
-// format is the version of config.json. This package reads and writes no other version.
-const format = 4
-
 // A Config holds all settings that determine the result of a run.
 type Config struct {
-	Format int       `json:"format"` // version of config.json; Named and Defaults set it
-	Task   data.Rule `json:"task"`   // what to learn; for text, New sets the Alphabet or the Source
-	Seed   uint64    `json:"seed"`   // seed of the initial weights, the data order and dropout
-
-	// Spelled reports whether the rule has a Spell or a Read, which config.json can't hold. New sets it.
-	Spelled bool `json:"spelled,omitempty"`
-
-	Data data.Settings `json:"data"`
-
-	From From `json:"from,omitzero"` // folder whose weights are the initial weights; see StartFrom
-
-	// Tune says which parameters are trained, if there is a From: all, which empty means; head, the last layer, which a
-	// linear model solves without epochs; last:N, the layers after the last block and the last N blocks; or lora, a
-	// low-rank adapter as LowRank says, with the head. Other parameters need no gradients, and the run's folder doesn't
-	// have them: see Open.
-	Tune    string         `json:"tune,omitempty"`
-	LowRank layers.LowRank `json:"low_rank,omitzero"`
-
-	// Model configures the layers. The task's kind decides which model they form: an Encoder (tagging and embed), a
-	// SequenceClassifier (classification and regression), an EncoderDecoder (seq2seq) or a Decoder (text). If Vocab,
-	// Outputs or Positions are zero, New sets them. For rows of a file, it also sets Dim, Layers and Heads if they are
-	// zero. Positions become Rotary for seq2seq and for rows of a file, and otherwise Learned.
-	Model layers.ModelConfig `json:"model"`
-
-	// Head says how models with one answer per text make one vector of the states of its tokens.
-	Head HeadConfig `json:"head,omitzero"`
-
-	DecoderLayers int `json:"decoder_layers,omitempty"` // for seq2seq: blocks of the decoder; 0 means Model.Layers, as in the encoder
-
-	// Mix makes the answers of the model a mixture of those of the network and of a linear model, which Train fits
-	// before the first epoch. The linear model reads the words and the characters of the sources and, if there is a
-	// From, the vectors of that model. They learn apart. Then Train chooses their weights and a temperature on the
-	// validation rows. Mix is for classification, regression and tagging with rows of a file, and their default. If
-	// there are very many rows and classes, New sets it to false.
-	Mix bool `json:"mix,omitempty"`
-
+	model.Config
 	Training Training `json:"training"`
-
-	archive []byte // small files of the published model that the run began from: see publishedStart.archive
-}
-
-// HeadConfig describes what follows the layers in models with one answer per text.
-type HeadConfig struct {
-	Pooling   layers.Pooling `json:"pooling,omitzero"`   // their mean if zero
-	Pad       *int           `json:"pad,omitzero"`       // see layers.SequenceClassifierConfig
-	Normalize bool           `json:"normalize,omitzero"` // for kind embed: divide the vector by its length
-}
-
-// From names a run or a published model. Its weights are the initial weights of this run.
-type From struct {
-	Dir    string `json:"dir"`              // folder; empty for new weights
-	Base   string `json:"base,omitempty"`   // folder of the model that Dir is based on, if Dir lacks weights: see OpenBase
-	SHA256 string `json:"sha256,omitempty"` // checksum of the weights, to detect changes; New sets it
-
-	// Absolute has the absolute paths of a relative Dir and of a relative Base. New sets it.
-	Absolute struct {
-		Dir  string `json:"dir,omitempty"`
-		Base string `json:"base,omitempty"`
-	} `json:"absolute,omitzero"`
 }
 
 // Training has the settings of training. For rows of a file, an epoch is one pass over them. If BatchSize or
@@ -117,14 +57,11 @@ const validationSize = 250
 
 // validationSize returns the number of examples in a validation batch.
 func (c *Config) validationSize() int {
-	if c.fromRows() || c.published() {
+	if c.FromRows() || c.Published() {
 		return c.Training.BatchSize
 	}
 	return validationSize
 }
-
-// longest is the greatest number of symbols of a source or an answer.
-const longest = 1 << 16
 
 // Names returns the names of all tasks that Named knows. The first is the default.
 func Names() []string {
@@ -140,8 +77,8 @@ func Names() []string {
 // characters or tokens that the model sees at once. If maxLen is 0, the task's own length is used; for rows of a file,
 // New chooses it.
 func Named(name string, maxLen int) (Config, error) {
-	if maxLen < 0 || maxLen > longest {
-		return Config{}, setting.Errorf("%s must be from 0 to %d, got %d", setting.Path("task.max_len"), longest, maxLen)
+	if maxLen < 0 || maxLen > model.Longest {
+		return Config{}, setting.Errorf("%s must be from 0 to %d, got %d", setting.Path("task.max_len"), model.Longest, maxLen)
 	}
 	if k := kindOf(data.Kind(name)).about(); k.Name != "" {
 		return Defaults(data.Rule{Name: name, About: k.About, Kind: k.Name, MaxLen: cmp.Or(maxLen, k.maxLen)}), nil
@@ -160,9 +97,11 @@ func Named(name string, maxLen int) (Config, error) {
 // settings are for rows of a file.
 func Defaults(rule data.Rule) Config {
 	c := Config{
-		Format: format, Task: rule, Seed: 1,
-		Data:  data.Settings{Validation: 1000},
-		Model: layers.ModelConfig{Dim: 32, Layers: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}}},
+		Config: model.Config{
+			Format: model.Format, Task: rule, Seed: 1,
+			Data:  data.Settings{Validation: 1000},
+			Model: layers.ModelConfig{Dim: 32, Layers: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}}},
+		},
 		Training: Training{StepsPerEpoch: 100, Config: train.Config{
 			BatchSize: 64, Stopping: train.StoppingConfig{Patience: 3},
 			Optimizer: optim.Config{
@@ -196,7 +135,7 @@ func rowDefaults(c *Config) {
 		},
 	}}
 	c.Training.LabelSmoothing = c.Kind().smoothing
-	c.Mix = c.Kind().linear != nil
+	c.Mix = c.Kind().Linear
 }
 
 // tuned changes the defaults for some rules, so that they are learned better or faster.
@@ -207,50 +146,23 @@ var tuned = map[string]func(c *Config){
 	"dates": func(c *Config) { c.Training.MaxEpochs = 10 },
 }
 
-// decide sets the model's settings that follow from the data. It returns an error if they already have other values.
-func (c *Config) decide(l data.Layout) error {
-	m, length := &c.Model, max(l.Len, l.TargetLen)
-	for _, n := range []struct {
-		name  setting.Path
-		field *int
-		want  int
-	}{{"model.vocab", &m.Vocab, l.Tokens}, {"model.outputs", &m.Outputs, l.Classes}, {"model.segments", &m.Segments, l.Segments}} {
-		if c.opened() || c.published() && n.field != &m.Outputs { // the folder has said it
-			continue
-		}
-		if *n.field = cmp.Or(*n.field, n.want); *n.field != n.want {
-			return setting.Errorf("%s must be %d for this task, or 0 to choose it, got %d", n.name, n.want, *n.field)
-		}
+// divide sets the number of micro-batches, if it is 0.
+func (c *Config) divide() {
+	t := &c.Training
+	if t.MicroBatches > 0 {
+		return
 	}
-	if m.Positions == nil {
-		m.Positions = layers.Learned{MaxLen: length}
-		if c.Kind().Sequences || c.fromRows() {
-			// Few sources are as long as the longest, so a Learned table's last positions would hardly be trained.
-			// Rotary positions depend only on distances.
-			m.Positions = layers.Rotary{}
-		}
+	switch {
+	case c.Kind().Embeds:
+		t.MicroBatches = 1
+	case c.Kind().Rows && c.Published() && c.TunesOwnWeights():
+		t.MicroBatches = 2
+	default:
+		t.MicroBatches = 4
 	}
-	if p, ok := m.Positions.(layers.Learned); ok && p.MaxLen == 0 {
-		p.MaxLen = length
-		m.Positions = p
+	for t.BatchSize%t.MicroBatches != 0 {
+		t.MicroBatches /= 2
 	}
-	if p, ok := m.Positions.(layers.Learned); ok && (p.MaxLen < length || p.MaxLen > 2*longest) {
-		return setting.Errorf("%s must be from %d, the length of the task's sequences, to %d, got %d", setting.Path("model.positions.max_len"), length, 2*longest, p.MaxLen)
-	}
-	if t := &c.Training; t.MicroBatches == 0 {
-		switch {
-		case c.Kind().Embeds:
-			t.MicroBatches = 1
-		case c.Kind().Rows && c.published() && c.tunesOwnWeights():
-			t.MicroBatches = 2
-		default:
-			t.MicroBatches = 4
-		}
-		for t.BatchSize%t.MicroBatches != 0 {
-			t.MicroBatches /= 2
-		}
-	}
-	return nil
 }
 
 // maxMemory limits the bytes that leastMemory may return. A larger value is probably a mistake in the settings.
@@ -294,15 +206,6 @@ func (c *Config) leastMemory(l data.Layout) (bytes float64, what string) {
 		what += fmt.Sprintf(", with a bias for each of %.3g scores", float64(a.Heads)*length*length)
 	}
 	return 4 * (3*params + values), what // each parameter has a value, a best value and a gradient
-}
-
-// asConfigError returns err as a *ConfigError, wrapping it if necessary.
-func asConfigError(err error) *ConfigError {
-	var already *ConfigError
-	if errors.As(err, &already) {
-		return already
-	}
-	return setting.Errorf("%w", err)
 }
 
 // A ConfigError reports a wrong setting of a Config. It names the setting by its path in config.json, such as

@@ -1,36 +1,54 @@
 package task
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"reflect"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/choices"
-	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/setting"
-	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train/model"
 )
 
-// configFile is the content of config.json.
-type configFile struct {
-	Config
-	SHA256 string `json:"sha256,omitempty"` // see runfolder.Seal
+// ReadConfig reads and checks a run folder's config.json. It takes the functions of the rule from the given rule of the
+// same name, or from Heed's own. If there is none, the functions are nil.
+func ReadConfig(dir string, rules ...data.Rule) (Config, error) {
+	return ReadConfigBase(dir, "", rules...)
+}
+
+// ReadConfigBase is like ReadConfig for a folder that model.OpenBase opens. If base isn't empty, the configuration's
+// From is then base.
+func ReadConfigBase(dir, base string, rules ...data.Rule) (Config, error) {
+	c, training, failed := model.ReadConfig(dir, base, rules...)
+	if failed == nil && c.Opened() {
+		return Config{c, Defaults(data.Rule{Kind: data.KindText}).Training}, nil
+	}
+	var settings struct {
+		Training Training `json:"training"`
+	}
+	err := model.Readable(choices.Decode([]byte(`{"training": `+cmp.Or(string(training), "{}")+"}"), &settings))
+	whole := Config{c, settings.Training}
+	if err == nil && failed == nil {
+		err = whole.check(true)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", runfolder.At(dir).Path(runfolder.ConfigFile), err)
+	}
+	if err = cmp.Or(err, failed); err != nil {
+		return Config{}, err
+	}
+	return whole, nil
 }
 
 // configBytes returns the content of config.json for a configuration. It returns an error if the content would be too
 // large to be read.
 func configBytes(c Config) ([]byte, error) {
-	content, err := json.MarshalIndent(configFile{c, runfolder.Unsealed}, "", "  ")
+	content, err := json.MarshalIndent(struct {
+		Config
+		SHA256 string `json:"sha256"` // see runfolder.Seal
+	}{c, runfolder.Unsealed}, "", "  ")
 	if err == nil && len(content)+1 >= runfolder.MaxConfig {
 		err = fmt.Errorf("its file would have %d bytes, but at most %d are read: its task has too many symbols, classes or words", len(content)+1, runfolder.MaxConfig)
 	}
@@ -42,12 +60,10 @@ func configBytes(c Config) ([]byte, error) {
 	return content, nil
 }
 
-// moveTo takes the paths of the data files and of From from other. The checksums stay: the content must be the same.
-func (c *Config) moveTo(other Config) {
-	d := other.Data
-	c.From.Dir, c.From.Base, c.From.Absolute = other.From.Dir, other.From.Base, other.From.Absolute
-	c.Data.File, c.Data.MoreFiles, c.Data.TargetFile = d.File, d.MoreFiles, d.TargetFile
-	c.Data.ValidationFile, c.Data.ValidationTargetFile = d.ValidationFile, d.ValidationTargetFile
+// id returns a name for the settings that determine a run's result: see model.RunID.
+func (c Config) id() string {
+	training, _ := json.Marshal(c.Training) // has been saved
+	return model.RunID(c.Config, training)
 }
 
 // raisedTo returns an error if MaxEpochs or Patience is lower in the other Config; 0 means no limit.
@@ -68,156 +84,4 @@ func (c Config) raisedTo(other Config) error {
 		}
 	}
 	return nil
-}
-
-// parseConfig decodes a config.json. Unknown keys, keys with other capitals and repeated keys are errors.
-func parseConfig(content []byte) (c Config, err error) {
-	var version struct {
-		Format int `json:"format"`
-	}
-	if err := json.Unmarshal(content, &version); err != nil {
-		if errors.As(err, new(*json.SyntaxError)) {
-			err = fmt.Errorf("it isn't complete JSON (%w): restore it", jsonkeys.Check(content, nil))
-		}
-		return c, readable(err)
-	}
-	switch {
-	case version.Format < format:
-		return c, fmt.Errorf("this run folder has the older format %d, and heed reads format %d: train it again", version.Format, format)
-	case version.Format > format:
-		return c, fmt.Errorf("this run folder has the newer format %d, and heed reads format %d: update heed", version.Format, format)
-	}
-	var file configFile
-	if err := choices.Decode(content, &file); err != nil {
-		return c, readable(err)
-	}
-	return file.Config, runfolder.CheckSeal(content, file.SHA256)
-}
-
-// readable rewrites an error of decoding JSON so that it doesn't name Go's types.
-func readable(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) {
-		return err
-	}
-	want := "an object"
-	switch kind := wrong.Type.Kind(); {
-	case kind == reflect.String || wrong.Type == reflect.TypeFor[layers.Activation]():
-		want = "a string"
-	case kind == reflect.Int:
-		want = fmt.Sprintf("a whole number of at most %d bits", strconv.IntSize)
-	case kind == reflect.Uint64:
-		want = "a whole number of at most 64 bits, not negative"
-	case kind == reflect.Float64:
-		want = "a number that fits in 64 bits"
-	case kind == reflect.Bool:
-		want = "true or false"
-	case kind == reflect.Slice:
-		want = "an array"
-	}
-	path := cmp.Or(strings.NewReplacer("Config.", "", "plain.", "").Replace(wrong.Field), "it") // embedded structs aren't part of the path in JSON
-	text := fmt.Sprintf("%s must be %s, got %s", path, want, wrong.Value)
-	return errors.New(strings.Replace(err.Error(), wrong.Error(), text, 1))
-}
-
-// id returns a name for the settings that determine a run's result. The files of a run have the same id. The paths of
-// the data and of From, MaxEpochs and Patience aren't part of the id, because they may change.
-func (c Config) id() string {
-	c.moveTo(Config{})
-	c.Training.MaxEpochs, c.Training.Stopping.Patience = 0, 0
-	c.Task.About, c.Task.Example = "", ""
-	return runfolder.ConfigFile + " " + runfolder.JSONSum(c)
-}
-
-// spells reports whether a rule has a Spell or a Read, which a model needs to answer.
-func spells(r data.Rule) bool { return r.Spell != nil || r.Read != nil }
-
-// tokenizers returns the tokenizers of the task that have files of their own. A published tokenizer is in the archive.
-func (c *Config) tokenizers() (list []tokenizer.Tokenizer) {
-	for i, t := range []tokenizer.Tokenizer{c.Task.Source, c.Task.Target} {
-		if t != nil && !(i == 0 && c.published()) {
-			list = append(list, t)
-		}
-	}
-	return list
-}
-
-// tokenizerSums returns the checksum of the archive, if there is one, and then of each tokenizer file.
-func (c *Config) tokenizerSums() ([]string, error) {
-	sums, err := runfolder.TokenizerSums(c.tokenizers())
-	if c.published() {
-		sums = append([]string{runfolder.Sum(c.archive)}, sums...)
-	}
-	return sums, err
-}
-
-// readTokenizers reads the tokenizers of a run folder into the configuration, and compares their checksums.
-func (c *Config) readTokenizers(f runfolder.Folder) error {
-	if c.published() && len(c.Data.Tokenizers) > 0 {
-		return c.readPublished(f)
-	}
-	names := runfolder.TokenizerFiles(len(c.Data.Tokenizers))
-	if names == nil && c.fromRows() {
-		return fmt.Errorf("data.tokenizers_sha256 must have the checksum of %s, or of %s and %s", runfolder.TokenizerFile, runfolder.SourceTokenizerFile, runfolder.TargetTokenizerFile)
-	}
-	if !c.Kind().Rows && (c.Data.SourceUnits == tokenizer.BPE) != (len(names) == 1) {
-		return fmt.Errorf("data.tokenizers_sha256 must have the checksum of %s if data.source_units are %s, and otherwise be empty", runfolder.TokenizerFile, tokenizer.BPE)
-	}
-	list, err := f.Tokenizers(c.Data.Tokenizers)
-	for i, t := range list {
-		*[]*tokenizer.Tokenizer{&c.Task.Source, &c.Task.Target}[i] = t
-	}
-	return err
-}
-
-// readPublished reads the archive of a published model in a run folder, and the tokenizer of answers, if there is one.
-func (c *Config) readPublished(f runfolder.Folder) error {
-	content, err := f.Read(runfolder.PublishedFile, runfolder.MaxPublished)
-	if err == nil && runfolder.Sum(content) != c.Data.Tokenizers[0] {
-		err = errors.New("its content doesn't match data.tokenizers_sha256: restore it")
-	}
-	if err != nil {
-		return fmt.Errorf("its %s: %w", runfolder.PublishedFile, err)
-	}
-	c.archive = content
-	s, err := openArchive(content, c.Task.Kind)
-	if err != nil {
-		return err
-	}
-	if c.Task.Source, err = s.tokenizer(); err != nil {
-		return fmt.Errorf("its %w", err)
-	}
-	targets, err := f.Tokenizers(c.Data.Tokenizers[1:])
-	if len(targets) > 0 {
-		c.Task.Target = targets[0]
-	}
-	return err
-}
-
-// complete adds the rule's functions to the configuration.
-func (c *Config) complete(rules []data.Rule) error {
-	rule := c.Task
-	if i := slices.IndexFunc(rules, func(r data.Rule) bool { return r.Name == rule.Name }); i >= 0 {
-		rule = rules[i]
-	} else if slices.Contains(toy.Names(), rule.Name) {
-		var err error
-		if rule, err = toy.Named(rule.Name, rule.MaxLen); err != nil {
-			return err
-		}
-	} else if c.Spelled {
-		return fmt.Errorf("the task %s isn't one of Heed's own, and its model needs the rule's Spell and Read: pass the rule to Open", rule.Name)
-	}
-	c.Task.About, c.Task.Example = rule.About, rule.Example
-	if !same(rule, c.Task) || c.Spelled != spells(rule) {
-		return fmt.Errorf("the run's task %s differs from the known task of that name: pass the run's rule to Open, or train it again", rule.Name)
-	}
-	c.Task = rule
-	return nil
-}
-
-// same reports whether two values have the same JSON.
-func same(a, b any) bool {
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
 }

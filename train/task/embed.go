@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,15 +19,15 @@ import (
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 )
 
 // embedding makes a vector of each source.
 type embedding struct{ common }
 
 var embedKind = embedding{common{Kind{
-	Name: data.KindEmbed, About: "a vector of each text, from the pairs of texts in a file",
-	Rows: true, Embeds: true, Unit: "rows",
-	units: "characters, tokens, words, bpe",
+	Kind: model.KindOf(data.KindEmbed), About: "a vector of each text, from the pairs of texts in a file",
+	Unit: "rows",
 	losses: named{
 		{Name: "contrastive", About: "InfoNCE: the second text of a row is nearer to the first than the other texts of the batch and the row's hard negatives"},
 		{Name: "cosine", About: "mean squared difference of the cosine of two texts and their score"},
@@ -166,39 +165,17 @@ func (embedding) metrics(c *Config) metrics {
 	return nearest
 }
 
-func (embedding) network(m *Model) (network, error) {
-	net, err := layers.NewEncoder(m.Params, m.Config.Model)
-	if err != nil {
-		return nil, err
-	}
-	m.table = net.Embedding.Weight
-	return newEmbedder(m, net), nil
-}
+func (embedding) learner(t *Task) learner { return vectorLearner{t} }
 
-// newEmbedder returns the network of a model that pools the states of an encoder before its head, if it has one.
-func newEmbedder(m *Model, net *layers.Encoder) embedder {
-	head := m.Config.Head
-	return embedder{reader{m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		x, err := net.States(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Dim)
-		if err == nil {
-			x, err = layers.Pool(b, x, inputs[1], head.Pooling) // -> (B, Dim)
-		}
-		if err == nil && head.Normalize {
-			x, err = layers.Normalize(b, x)
-		}
-		return x, err
-	}}}
-}
-
-// An embedder is a network whose output is one vector per text. A batch for the loss has several texts per row.
-type embedder struct{ reader }
+// A vectorLearner learns one vector per text. A batch has several texts per row.
+type vectorLearner struct{ *Task }
 
 // targets returns the numbers of the texts (B, K). With scores, it also returns (B, B·K) scores and their weights: each
 // row has a score at the index of its second text, and elsewhere the weight is 0.
-func (e embedder) targets(b data.Batch) []*tensor.Dense {
-	each := e.layout.Texts
+func (e vectorLearner) targets(b data.Batch) []*tensor.Dense {
+	each := e.Coder().Layout().Texts
 	rows := b.Size / each
-	values := []*tensor.Dense{intTensor(b.Targets, rows, each)}
+	values := []*tensor.Dense{model.IntTensor(b.Targets, rows, each)}
 	if e.Config.Task.Scored {
 		scores, weights := make([]float32, rows*b.Size), make([]float32, rows*b.Size)
 		for i := range rows {
@@ -213,7 +190,7 @@ func (e embedder) targets(b data.Batch) []*tensor.Dense {
 	return values
 }
 
-func (e embedder) loss(b *layers.Build, out *G.Node, targets G.Nodes) (layers.Loss, []train.Metric, error) {
+func (e vectorLearner) loss(b *layers.Build, out *G.Node, targets G.Nodes) (layers.Loss, []train.Metric, error) {
 	c, temperature := &e.Config, 1.0
 	if !c.Task.Scored {
 		temperature = cmp.Or(c.Training.Temperature, defaultTemperature)
@@ -246,87 +223,17 @@ func (e embedder) loss(b *layers.Build, out *G.Node, targets G.Nodes) (layers.Lo
 	return loss, []train.Metric{nearest}, err
 }
 
-func (e embedder) predictor(s batchShape) (predictor, error) {
-	return e.chooser(e, s, func(output []float32, q *query) { q.choices = []choice{{vector: slices.Clone(output)}} })
-}
-
-func (embedder) answer(choice) (string, *float64, error) { return "", nil, nil }
-
-// Embed returns a vector of each text, and the number of tokens that the model read. As the model's folder says, it
-// puts the default prompt before each text, cuts long texts, pools the states and normalises the vectors. Like
-// PredictAll, Embed computes batches of texts with similar lengths, on all processors; a vector doesn't depend on the
-// other texts, except for rounding. A model of masked text embeds texts, too: a vector is the mean of the states before
-// its head.
-//
-// The error is an *InputError if the model doesn't embed texts, or if it can't read one of them. When ctx is done,
-// Embed returns ctx.Err().
-func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, int, error) {
-	if f, ok := m.network.(filler); ok {
-		m = f.embeds
-	}
-	if !m.Config.Kind().Embeds {
-		return nil, 0, &InputError{strings.Join(texts[:min(1, len(texts))], ""), fmt.Errorf("the model %s is of kind %s, and only models of kind %s embed texts: for its answers, use Model.Predict or heed predict", m.Config.Task.Name, m.Config.Task.Kind, data.KindEmbed)}
-	}
-	vectors, answers, tokens, err := m.vectors(ctx, texts)
-	for _, a := range answers {
-		if err == nil && a.Err != nil {
-			return nil, 0, a.Err
-		}
-	}
-	return vectors, tokens, err
-}
-
-// vectors returns a vector of each text, what else is known of the text, and the number of tokens that the model read.
-// If an answer has an Err, its vector is nil.
-func (m *Model) vectors(ctx context.Context, texts []string) (vectors [][]float32, answers []Answer, tokens int, err error) {
-	vectors, answers = make([][]float32, len(texts)), make([]Answer, len(texts))
-	var rows []query
-	for i, text := range texts {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, 0, err
-		}
-		b, answer := m.encode(m.prompt + text)
-		if answers[i] = answer; answer.Err == nil {
-			rows = append(rows, query{ids: b.Inputs[:b.Lengths[0]], place: i})
-			tokens += b.Lengths[0]
-		}
-	}
-	if err := m.choose(ctx, rows, 1); err != nil {
-		return nil, nil, 0, err
-	}
-	for _, q := range rows {
-		vectors[q.place] = q.choices[0].vector
-	}
-	return vectors, answers, tokens, nil
-}
-
-// SetPrompt chooses the text that Embed puts before each text, by its name in the folder's
-// config_sentence_transformers.json, such as query. An empty name stands for no text. SetPrompt returns a *ConfigError
-// if there is no such name. Don't call it at the same time as Embed.
-func (m *Model) SetPrompt(name string) error {
-	var prompts map[string]string
-	if m.published != nil {
-		prompts = m.published.model.Prompts
-	}
-	text, ok := prompts[name]
-	if !ok && name != "" {
-		return setting.Errorf("%s must be one of the model's prompts, %q, got %q", setting.Path("prompt_name"), slices.Sorted(maps.Keys(prompts)), name)
-	}
-	m.prompt = text
-	return nil
-}
-
 // EmbedFile embeds a column of a file of rows: see data.Settings, of which m.Config.Data has the Columns, the Header
 // and the Encoding. It calls do with the texts and the vectors of some thousand rows at a time, in the order of the
 // rows. It returns an error at a bad row, so that no vector is missing, and the errors of Embed and of do.
-func (m *Model) EmbedFile(ctx context.Context, file string, do func(texts []string, vectors [][]float32) error) error {
+func EmbedFile(ctx context.Context, m *model.Model, file string, do func(texts []string, vectors [][]float32) error) error {
 	s := &m.Config.Data
 	records, err := table.Open(file, table.Options{Columns: s.Columns, Known: []table.Column{textColumn}, Header: s.Header, Quotes: s.Quotes, Encoding: s.Encoding})
 	if err != nil {
 		return err
 	}
 	defer records.Close()
-	m.noteAll(file, records.Notes())
+	noteAll(m, file, records.Notes())
 	for done := false; !done; {
 		var texts []string
 		for bytes := 0; len(texts) < fileBatch && bytes < fileBytes && !done; {

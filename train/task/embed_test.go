@@ -54,7 +54,7 @@ func TestEmbedPairs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		examples, _, err := m.ReadExamples(c.Data.File)
+		examples, _, err := ReadExamples(m, c.Data.File)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestEmbedScores(t *testing.T) {
 		t.Errorf("the summary is %+v, %v, want a Spearman correlation above 0.7", r.Summary, err)
 	}
 	report := judged(t, task, task.Examples(), PredictOptions{})
-	if s := task.Scores(nil, report); s.Score != "spearman" || *s.Spearman != *r.Summary.ValScore || s.MRR != nil {
+	if s := ScoresOf(task.Model, nil, report); s.Score != "spearman" || *s.Spearman != *r.Summary.ValScore || s.MRR != nil {
 		t.Errorf("the scores are %+v, want the correlation of the summary", s)
 	}
 }
@@ -186,7 +186,7 @@ func TestCompare(t *testing.T) {
 		t.Fatalf("the texts are %q, with scores %v", c.texts, c.scores)
 	}
 	near := map[int][]float32{0: {1, 0.5, 0.5, 0.9, 0.1}, 1: {0.2, 1, 0.3, 0.4, 0.35}}
-	r.compare(c, func(some []int, out []float32) {
+	r.rank(c, func(some []int, out []float32) {
 		for i, text := range some {
 			copy(out[i*5:], near[text])
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -45,7 +46,7 @@ func Example() {
 	}
 	fmt.Printf("%d epochs, %.0f %% right\n", summary.Epochs, 100**summary.ValScore)
 
-	model, err := task.Open(dir) // for example, in another program
+	model, err := model.Open(dir) // for example, in another program
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func ExampleAnswer() {
 	if _, err := t.Train(context.Background(), filepath.Join(dir, "run"), train.RunOptions{}); err != nil {
 		log.Fatal(err)
 	}
-	answers, err := t.PredictAll(context.Background(), []string{"Who sees Ann? Zoë Lee."}, task.PredictOptions{})
+	answers, err := t.PredictAll(context.Background(), []string{"Who sees Ann? Zoë Lee."}, model.PredictOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -194,7 +195,7 @@ func ExampleModel_Explain() {
 }
 
 // Judge a classification model on another file, and predict the labels of new texts.
-func ExampleModel_Judge() {
+func ExampleJudge() {
 	dir, err := os.MkdirTemp("", "heed")
 	if err != nil {
 		log.Fatal(err)
@@ -231,16 +232,16 @@ func ExampleModel_Judge() {
 		log.Fatal(err)
 	}
 
-	examples, _, err := t.ReadExamples(other)
+	examples, _, err := task.ReadExamples(t.Model, other)
 	if err != nil {
 		log.Fatal(err)
 	}
-	report, err := t.Judge(context.Background(), examples, task.PredictOptions{})
+	report, err := task.Judge(context.Background(), t.Model, examples, model.PredictOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Printf("%d of %d right, %d with an unknown label\n", report.Right, len(report.Judged), report.UnknownReferences)
-	answers, err := t.PredictAll(context.Background(), []string{"a big cat", "one apple", ""}, task.PredictOptions{Top: 2})
+	answers, err := t.PredictAll(context.Background(), []string{"a big cat", "one apple", ""}, model.PredictOptions{Top: 2})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -16,8 +16,10 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train/model"
 )
 
 var exported = flag.String("exported", "", "write the folders that TestExport exports, and what their models compute, to this folder, for testdata/check_export.py")
@@ -33,13 +35,18 @@ type computed struct {
 
 func compute(t *testing.T, m *Model, text string) computed {
 	t.Helper()
-	ids, _, err := m.promptIDs(Prompt{Text: text})
-	if err != nil {
-		t.Fatal(err)
+	source, _ := m.Coder().Tokenizers()
+	var ids []int
+	if p, ok := source.(*tokenizer.Pipeline); ok {
+		for _, token := range must.Get(p.Input(text))(t).Tokens {
+			ids = append(ids, token.ID)
+		}
+	} else {
+		ids = must.Get(source.Encode(text))(t)
 	}
-	c := computed{Text: text, IDs: ids, Tokens: m.layout.Len - len(ids)}
+	c := computed{Text: text, IDs: ids, Tokens: m.Coder().Layout().Len - len(ids)}
 	c.Logits = outputOf(t, len(ids), func(b *layers.Build, x *G.Node) (*G.Node, error) {
-		return m.network.(writer).net.Forward(b, x, layers.Mask{})
+		return m.Network().Forward(b, G.Nodes{x})
 	}, ids)
 	c.Greedy = continued(t, m, text, GenerateOptions{MaxTokens: c.Tokens, Echo: true})
 	return c
@@ -152,7 +159,7 @@ func TestExportPublished(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !same(again.Config.Task, m.Config.Task) || !reflect.DeepEqual(again.Config.Head, m.Config.Head) {
+		if !model.Same(again.Config.Task, m.Config.Task) || !reflect.DeepEqual(again.Config.Head, m.Config.Head) {
 			t.Errorf("exported %+v with %+v, opened %+v with %+v", m.Config.Task, m.Config.Head, again.Config.Task, again.Config.Head)
 		}
 		for _, input := range []string{"a text", "?"} {
@@ -170,7 +177,7 @@ func TestExportPublished(t *testing.T) {
 			default:
 				got, err := again.PredictAll(t.Context(), []string{input}, PredictOptions{})
 				want, failed := m.PredictAll(t.Context(), []string{input}, PredictOptions{})
-				if err != nil || failed != nil || !same(got, want) {
+				if err != nil || failed != nil || !model.Same(got, want) {
 					t.Errorf("answer to %q: %+v, want %+v, errors %v, %v", input, got, want, err, failed)
 				}
 			}
@@ -233,7 +240,7 @@ func TestExportFineTuned(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tt.kind == data.KindClassification {
-				m.mixture.temperature = 1.5
+				m.SetMixture(mixture{Temperature: 1.5})
 			}
 			if tt.tune == "lora" {
 				wantError(t, task.Export(filepath.Join(t.TempDir(), "new")), "still being trained")

@@ -58,11 +58,11 @@ func TestFewRowsValidate(t *testing.T) {
 					for _, i := range some {
 						judgedRows = append(judgedRows, examples[i])
 					}
-					r, err := m.Judge(t.Context(), judgedRows, PredictOptions{})
+					r, err := Judge(t.Context(), m, judgedRows, PredictOptions{})
 					if err != nil {
 						t.Fatal(err)
 					}
-					if _, err := json.Marshal(m.Scores(nil, r)); err != nil {
+					if _, err := json.Marshal(ScoresOf(m, nil, r)); err != nil {
 						t.Error(err)
 					}
 				}
@@ -75,7 +75,7 @@ func TestFewRowsValidate(t *testing.T) {
 func configsOfRows(t testing.TB) map[string]Config {
 	found := map[string]Config{}
 	for name, c := range configs(t) {
-		if c.fromRows() {
+		if c.FromRows() {
 			found[name] = c
 		}
 	}

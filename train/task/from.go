@@ -1,16 +1,10 @@
 package task
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"slices"
-	"strings"
-
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -21,32 +15,23 @@ import (
 // For a published model, StartFrom also chooses settings of training that suit fine-tuning: few epochs, and a learning
 // rate that depends on c.Tune, so set Tune first. If dir lacks weights of its model, also set c.From.Base first.
 func (c *Config) StartFrom(dir string) error {
-	s, err := startOf(runfolder.At(dir), c.From.Base, c.Task.Kind)
+	from, err := model.Begin(dir, c.From.Base, c.Task.Kind)
 	if err != nil {
 		return err
 	}
-	from, err := s.config(nil)
-	if err != nil {
-		return err
-	}
-	c.From = From{Dir: dir, Base: c.From.Base}
+	c.From = model.From{Dir: dir, Base: c.From.Base}
 	c.Model, c.Head = from.Model, from.Head
 	c.Model.Outputs = 0
-	if c.Tune == tuneLoRA {
+	if c.Tune == model.TuneLoRA {
 		c.LowRank = layers.LowRank{Rank: 8, Alpha: 16}
 	}
 	same := c.Task.Kind == from.Task.Kind
-	if from.published() {
+	if from.Published() {
 		if c.Task.Sample != nil {
 			return setting.Errorf("%s %s draws its own examples, and a published model learns from %s: choose a %s that learns from a file", setting.Path("task"), c.Task.Name, setting.Path("data.file"), setting.Path("task"))
 		}
 		c.Task.Published, c.Task.Source, c.Data.SourceUnits = from.Task.Published, from.Task.Source, tokenizer.Published
-		c.archive = from.archive
-		if published, ok := s.(interface{ archive() ([]byte, error) }); ok {
-			if c.archive, err = published.archive(); err != nil {
-				return err
-			}
-		}
+		c.Archive = from.Archive
 		return c.fineTune()
 	}
 	c.Model.Vocab, c.Model.Segments = 0, 0
@@ -57,7 +42,7 @@ func (c *Config) StartFrom(dir string) error {
 	if _, ok := c.Model.Positions.(layers.Learned); ok { // New chooses the number of positions
 		c.Model.Positions = nil
 	}
-	if from.Task.Source == nil || c.Task.Sample != nil || kindOf(c.Task.Kind).about().aligned && !same {
+	if from.Task.Source == nil || c.Task.Sample != nil || kindOf(c.Task.Kind).about().Aligned && !same {
 		return nil
 	}
 	c.Task.Source, c.Data.SourceUnits = from.Task.Source, from.Data.SourceUnits
@@ -71,18 +56,14 @@ func (c *Config) StartFrom(dir string) error {
 // usual ones at a width of 768. Training runs to the end of its schedule and keeps the last weights, because a few
 // epochs hardly overfit, and the few validation rows of a small file choose badly. Only conversations, of which each
 // has many validation targets, end earlier: see chatSet.stopping.
-func (c *Config) fineTune() error {
-	start, err := openArchive(c.archive, c.Task.Kind)
-	if err != nil {
-		return err
-	}
+func (c *Config) fineTune() (err error) {
 	t, narrow := &c.Training, 768/float64(max(1, c.Model.Dim))
 	rate := min(5e-5*narrow*narrow, 3e-4)
 	switch {
-	case c.Tune == tuneLoRA:
+	case c.Tune == model.TuneLoRA:
 		rate = min(1e-3*narrow, 3e-3)
-		c.LowRank.Joint = start.model.Joint()
-	case c.tunedBlocks() > 0:
+		c.LowRank.Joint, err = c.Joint()
+	case c.TunedBlocks() > 0:
 		rate = min(1e-4*narrow*narrow, 1e-3)
 	case c.Kind().Embeds: // its vectors are mostly good already
 		rate = 5e-5
@@ -99,55 +80,5 @@ func (c *Config) fineTune() error {
 		t.Optimizer.Schedule.WarmUp, t.Optimizer.Schedule.Decay = -1, -1
 		t.Stopping.Patience, t.Stopping.MinDelta = -1, -1
 	}
-	return nil
-}
-
-// loadFrom loads the weights of the configuration's From, as far as they fit. It sets the From's checksum, or compares
-// it if it is already set.
-func (m *Model) loadFrom() (layers.LoadReport, error) {
-	loaded, err := m.loadFit()
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoWeights) {
-		err = fmt.Errorf("it %w", ErrNoWeights)
-	}
-	if err != nil {
-		err = fmt.Errorf("%w %s: %w", ErrFrom, m.Config.From.Dir, err)
-	}
-	return loaded, err
-}
-
-func (m *Model) loadFit() (loaded layers.LoadReport, err error) {
-	c := &m.Config
-	s, err := startOf(runfolder.At(c.From.Dir), c.From.Base, c.Task.Kind)
-	if err != nil {
-		return loaded, err
-	}
-	from, err := s.config(nil)
-	if err != nil {
-		return loaded, err
-	}
-	sum, err := s.sum()
-	if err != nil {
-		return loaded, err
-	}
-	if c.From.SHA256 != "" && c.From.SHA256 != sum {
-		return loaded, errChanged
-	}
-	if c.From.SHA256 == "" {
-		c.From.Absolute.Dir, c.From.Absolute.Base = absolute(c.From.Dir), absolute(c.From.Base)
-	}
-	c.From.SHA256 = sum
-	// With other symbols, an embedding or a head doesn't fit, even if its shape is the same.
-	mine, theirs := c.Data.Tokenizers, from.Data.Tokenizers
-	sources := c.published() || c.Task.Alphabet == from.Task.Alphabet && slices.Equal(mine[:min(1, len(mine))], theirs[:min(1, len(theirs))])
-	targets := sources && (from.opened() || slices.Equal(mine, theirs)) && c.Task.Kind == from.Task.Kind && slices.Equal(c.Task.Classes, from.Task.Classes)
-	loaded, err = s.load(m.Params, func(name string, shape []int) bool {
-		p := m.Params.Get(name)
-		ofTarget := strings.Contains("."+name, ".head.") || strings.HasPrefix(name, "decoder.embedding.")
-		ofSource := strings.Contains("."+name, ".embedding.") && !ofTarget
-		return p == nil || !slices.Equal(p.Value.Shape(), shape) || ofTarget && !targets || ofSource && !sources
-	})
-	if err == nil && len(loaded.Kept) == len(m.Params.All()) {
-		err = errors.New("none of its weights fit this model")
-	}
-	return loaded, err
+	return err
 }

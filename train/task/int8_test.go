@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/train/model"
 )
 
 // told returns a model's answer to a text, as a text.
@@ -32,7 +33,7 @@ func told(t *testing.T, m *Model) string {
 // wantInt8 compares the model in dir, opened with int8 weights, with the same model quantised afterwards.
 func wantInt8(t *testing.T, dir string) {
 	t.Helper()
-	m, err := OpenAs(dir, "", Int8Weights)
+	m, err := OpenAs(dir, "", model.Int8Weights)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,11 +79,11 @@ func TestInt8Weights(t *testing.T) {
 	_, run = trained(t, fromPublished(t, data.KindText, publishedFolder(t, "gpt2"), "lora"))
 	wantInt8(t, run)
 	_, run = trained(t, fromPublished(t, data.KindClassification, publishedFolder(t, "bert-classes"), "head"))
-	m, err := OpenAs(run, "", Int8Weights)
+	m, err := OpenAs(run, "", model.Int8Weights)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.mixture.temperature <= 1 {
+	if m.Mixture().Temperature <= 1 {
 		t.Fatal("the temperature is 1, so Export doesn't change the head")
 	}
 	wantError(t, m.Export(filepath.Join(t.TempDir(), "new")), "has only int8 values")

@@ -16,6 +16,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/score"
 )
 
@@ -29,31 +30,31 @@ const judgeBatch = 1 << 13
 //
 // For embed, Judge searches for the positive of each source among the texts of all answers. The texts with the most
 // similar vectors come first. If each answer is one text and a score, it compares the similarities with the scores.
-func (m *Model) Judge(ctx context.Context, examples []data.Example, o PredictOptions) (*Report, error) {
+func Judge(ctx context.Context, m *model.Model, examples []data.Example, o model.PredictOptions) (*Report, error) {
 	kind := kindOf(m.Config.Task.Kind)
 	if !kind.about().Rows || len(examples) == 0 {
 		return nil, fmt.Errorf("Judge needs at least one example and a model that answers rows, got %d examples and a model of kind %s", len(examples), m.Config.Task.Kind)
 	}
 	if kind.about().Embeds {
-		r := m.newReport(examples)
-		return r, m.judgeVectors(ctx, r)
+		r := newReport(m, examples)
+		return r, r.judgeVectors(ctx, m)
 	}
-	r, err := m.judgeAnswers(ctx, examples, o, m.mixture)
+	r, err := judgeAnswers(ctx, m, examples, o, m.Mixture())
 	if err != nil {
 		return nil, err
 	}
-	return r, m.besideBaseline(ctx, r, examples)
+	return r, r.besideBaseline(ctx, m, examples)
 }
 
 // judgeAnswers compares the answers of a mixture with the examples' answers.
-func (m *Model) judgeAnswers(ctx context.Context, examples []data.Example, o PredictOptions, x mixture) (*Report, error) {
-	r := m.newReport(examples)
+func judgeAnswers(ctx context.Context, m *model.Model, examples []data.Example, o model.PredictOptions, x model.Mixture) (*Report, error) {
+	r := newReport(m, examples)
 	for part := range slices.Chunk(r.Judged, judgeBatch) {
-		answers, err := m.predictAll(ctx, sourcesOf(part), o, x)
+		answers, err := m.PredictMixed(ctx, sourcesOf(part), o, x)
 		if err != nil {
 			return nil, err
 		}
-		m.judgeAll(r, part, answers)
+		r.judgeAll(m, part, answers)
 	}
 	return r, nil
 }
@@ -67,26 +68,26 @@ func sourcesOf(judged []Judged) []string {
 }
 
 // judgeAll sets the answers of a part of the judged rows, and adds them to the report.
-func (m *Model) judgeAll(r *Report, part []Judged, answers []Answer) {
+func (r *Report) judgeAll(m *model.Model, part []Judged, answers []model.Answer) {
 	for i := range part {
 		part[i].Answer = answers[i]
-		m.judge(r, &part[i])
+		r.judge(m, &part[i])
 	}
 }
 
 // besideBaseline sets what a report says about the baseline.
-func (m *Model) besideBaseline(ctx context.Context, r *Report, examples []data.Example) error {
-	baseline, err := m.baselineReport(ctx, examples)
-	if baseline != nil {
-		r.about, r.Baseline, r.chance = m.baseline.about(), r.kind.values(baseline), new(r.chanceOf(baseline))
+func (r *Report) besideBaseline(ctx context.Context, m *model.Model, examples []data.Example) error {
+	baseline, err := baselineReport(ctx, m, examples)
+	if linear, _ := m.Linear(); baseline != nil {
+		r.about, r.Baseline, r.chance = linear.About(), r.kind.values(baseline), new(r.chanceOf(baseline))
 	}
 	return err
 }
 
 // newReport returns a report on the examples, without answers.
-func (m *Model) newReport(examples []data.Example) *Report {
+func newReport(m *model.Model, examples []data.Example) *Report {
 	kind := kindOf(m.Config.Task.Kind)
-	r := &Report{kind: kind, metrics: kind.metrics(&m.Config), Units: cmp.Or(m.Config.Data.TargetUnits, tokenizer.Characters)}
+	r := &Report{kind: kind, metrics: kind.metrics(configOf(m)), Units: cmp.Or(m.Config.Data.TargetUnits, tokenizer.Characters)}
 	if r.Units == tokenizer.Tokens {
 		r.BLEU.Split = strings.Fields
 	}
@@ -112,7 +113,7 @@ func (r *Report) gather(examples []data.Example) {
 }
 
 // judge adds one answer to the report.
-func (m *Model) judge(r *Report, j *Judged) {
+func (r *Report) judge(m *model.Model, j *Judged) {
 	if j.Answer.Unknown {
 		r.UnknownSources++
 	}
@@ -127,8 +128,8 @@ func (m *Model) judge(r *Report, j *Judged) {
 
 // compare says whether an answer equals one of its references and adds this to the report. It returns the answer and
 // the references, split into symbols.
-func (m *Model) compare(r *Report, j *Judged) (answer []string, references [][]string) {
-	_, target := m.coder.Tokenizers()
+func (r *Report) compare(m *model.Model, j *Judged) (answer []string, references [][]string) {
+	_, target := m.Coder().Tokenizers()
 	kind := r.kind.about()
 	answer = []string{}
 	if j.Answer.Err == nil {

@@ -31,7 +31,7 @@ func forRows(t testing.TB, kind data.Kind, rows string) Config {
 // judged returns the report on the examples.
 func judged(t testing.TB, task *Task, examples []data.Example, o PredictOptions) *Report {
 	t.Helper()
-	r, err := task.Judge(t.Context(), examples, o)
+	r, err := Judge(t.Context(), task.Model, examples, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func someRows(kind data.Kind) string {
 	return s.String()
 }
 
-var noAnswer = Answer{Err: &InputError{"", errors.New("too long")}}
+var noAnswer = Answer{Err: &InputError{Input: "", Err: errors.New("too long")}}
 
 func TestJudgeOne(t *testing.T) {
 	models := map[data.Kind]*Model{}
@@ -109,7 +109,7 @@ func TestJudgeOne(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := Report{kind: kindOf(test.kind), Units: tokenizer.Tokens}
-			models[test.kind].judge(&r, &test.judged)
+			r.judge(models[test.kind], &test.judged)
 			if test.judged.Right != test.right || test.judged.Edits != test.edits || (r.Right == 1) != test.right {
 				t.Errorf("right: %v (%d in the report) with %d edits, want %v with %d edits", test.judged.Right, r.Right, test.judged.Edits, test.right, test.edits)
 			}
@@ -136,7 +136,7 @@ func TestJudge(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			task := ofRows(t, kind, someRows(kind))
 			run(t, task, filepath.Join(t.TempDir(), "run"), train.RunOptions{})
-			examples, notes, err := task.ReadExamples(task.Config.Data.File)
+			examples, notes, err := ReadExamples(task.Model, task.Config.Data.File)
 			if err != nil || len(examples) != 200 || len(notes) != 1 || !strings.Contains(notes[0], "the run was trained on") {
 				t.Fatalf("got %d examples, notes %q, %v, want 200 and a note", len(examples), notes, err)
 			}
@@ -200,7 +200,7 @@ func TestJudgeIsEvaluate(t *testing.T) {
 	}
 	task := fitted(t, small(t, "brackets"))
 	s := evaluated(t, task)
-	if r, err := task.Judge(t.Context(), task.Examples(), PredictOptions{}); err != nil || r.Right != s.Right || len(r.Judged) != s.Total {
+	if r, err := Judge(t.Context(), task.Model, task.Examples(), PredictOptions{}); err != nil || r.Right != s.Right || len(r.Judged) != s.Total {
 		t.Errorf("brackets: Judge counts %d of %d right, %v; Evaluate %d of %d", r.Right, len(r.Judged), err, s.Right, s.Total)
 	}
 }
@@ -242,22 +242,22 @@ func TestJudgeErrors(t *testing.T) {
 	model := ofRows(t, data.KindSeq2Seq, someRows(data.KindSeq2Seq))
 	text := made(t, small(t, "text"))
 	columns := ofRows(t, data.KindSeq2Seq, someRows(data.KindSeq2Seq))
-	columns.Config.Data.Columns = []string{"x", "y"}
+	columns.Model.Config.Data.Columns = []string{"x", "y"}
 	predictFile := func(task *Task, file string) error {
-		return task.PredictFile(t.Context(), file, io.Discard, PredictOptions{}, nil, nil)
+		return PredictFile(t.Context(), task.Model, file, io.Discard, PredictOptions{}, nil, nil)
 	}
 	for name, call := range map[string]func() error{
-		"no examples": func() error { _, err := model.Judge(t.Context(), nil, PredictOptions{}); return err },
+		"no examples": func() error { _, err := Judge(t.Context(), model.Model, nil, PredictOptions{}); return err },
 		"Judge with a text model": func() error {
-			_, err := text.Judge(t.Context(), []data.Example{{Source: "a", Answer: "b"}}, PredictOptions{})
+			_, err := Judge(t.Context(), text.Model, []data.Example{{Source: "a", Answer: "b"}}, PredictOptions{})
 			return err
 		},
-		"ReadExamples with a text model": func() error { _, _, err := text.ReadExamples("x"); return err },
+		"ReadExamples with a text model": func() error { _, _, err := ReadExamples(text.Model, "x"); return err },
 		"PredictFile with a text model":  func() error { return predictFile(text, "x") },
-		"no file":                        func() error { _, _, err := model.ReadExamples(); return err },
-		"a missing file":                 func() error { _, _, err := model.ReadExamples("none.tsv"); return err },
+		"no file":                        func() error { _, _, err := ReadExamples(model.Model); return err },
+		"a missing file":                 func() error { _, _, err := ReadExamples(model.Model, "none.tsv"); return err },
 		"a missing column": func() error {
-			_, _, err := columns.ReadExamples(columns.Config.Data.File)
+			_, _, err := ReadExamples(columns.Model, columns.Config.Data.File)
 			return err
 		},
 		"a missing column of inputs": func() error { return predictFile(columns, columns.Config.Data.File) },
@@ -266,7 +266,7 @@ func TestJudgeErrors(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	columns.Config.Data.Columns = []string{}
+	columns.Model.Config.Data.Columns = []string{}
 	wantError(t, predictFile(columns, columns.Config.Data.File), "data.columns must name 1 column, the source, got []")
 	if examples := text.Examples(); examples != nil {
 		t.Errorf("a text task has the examples %v, want nil", examples)

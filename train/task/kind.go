@@ -1,7 +1,6 @@
 package task
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -13,26 +12,13 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/table"
-	"github.com/heed-go/heed/train/score"
+	"github.com/heed-go/heed/train/model"
 )
 
 // A Kind describes the tasks of one kind: what their models can do, and the words for their results.
 type Kind struct {
-	Name  data.Kind // also the name of the task that learns from a file
-	About string    // description of this task
-
-	Rows  bool // the task learns from the rows of a file; otherwise it learns from a text
-	Pairs bool // with a third column, the task learns two texts per row: see data.Rule.Pairs
-
-	Generates   bool // Model.Generate continues a prompt
-	Embeds      bool // Model.Embed makes vectors of texts; there are no answers, and Judge compares the vectors
-	Masks       bool // an input has masks, which an answer fills; Model.Embed makes vectors of texts, too
-	Beams       bool // PredictOptions may set Beam above 1
-	Classes     bool // an answer is one class, or one class per symbol, and results are counted per class
-	Sequences   bool // an answer may have any length up to MaxAnswer; a source may have several right answers; errors are counted as edits
-	AnswerUnits bool // an answer is split into the units Data.TargetUnits
-	Spans       bool // answers have Answer.Spans, because their tags mark entities
-	Numbers     bool // an answer is a number: see Answer.Number
+	model.Kind
+	About string // description of this task
 
 	Unit  string // plural noun for what a Score counts, such as "tags"
 	Right string // word for a right answer, such as "exactly right"; empty if answers are near or far, not right or wrong
@@ -44,10 +30,7 @@ type Kind struct {
 	LossUnit string // such as "nats"; empty if the loss has none
 
 	columns   []table.Column  // the column of sources and the column of answers; nil without Rows
-	aligned   bool            // each symbol of a source has one symbol in the answer, and each of these is scored
-	linear    linearKind      // what a linear model of words and characters learns: see baseline; nil if there is none
-	causal    bool            // no position sees a later one: batches have no lengths, and the last position gives the answer
-	units     string          // allowed units of the sources and answers of a file
+	linear    linearKind      // what a linear model of words and characters learns; nil if there is none
 	usual     tokenizer.Units // default units; if empty, New guesses
 	maxLen    int             // default MaxLen of the task that learns from a file; 0 if the file decides
 	losses    named           // what Training.Loss may be, the default first; nil if there is no choice
@@ -69,7 +52,8 @@ type kind interface {
 	// data, each as "name: text".
 	read(c *Config, tables []*table.Table) (notes []string, err error)
 
-	network(m *Model) (network, error) // makes the layers, with the model's Params
+	// learner returns what the task's network learns.
+	learner(t *Task) learner
 
 	// metrics lists the metrics of the network's loss. The first is the kind's score. Before New has read the rows of a
 	// file, it lists the metrics that the task may have.
@@ -77,10 +61,10 @@ type kind interface {
 
 	values(r *Report) map[string]float64 // the values of a report, by the names of the kind's metrics
 
-	judge(m *Model, r *Report, j *Judged)      // compares an answer with its references and adds it to a report
-	write(r *Report, w io.Writer)              // writes the scores of a report in words
-	scores(r *Report, s *Scores)               // sets the scores of a report
-	details(j Judged) (names, values []string) // what Report.WriteAnswers writes between an answer and its references
+	judge(m *model.Model, r *Report, j *Judged) // compares an answer with its references and adds it to a report
+	write(r *Report, w io.Writer)               // writes the scores of a report in words
+	scores(r *Report, s *Scores)                // sets the scores of a report
+	details(j Judged) (names, values []string)  // what Report.WriteAnswers writes between an answer and its references
 }
 
 var everyKind = []kind{textKind, maskedTextKind, seq2seqKind, classificationKind, taggingKind, regressionKind, embedKind}
@@ -94,8 +78,8 @@ func kindOf(name data.Kind) kind {
 	return everyKind[i]
 }
 
-// Kind returns the kind of the configuration's task. Its words, Classes and Spans depend on the data: for a rule
-// without a file, whole answers are counted, and for text in byte pairs, tokens are counted.
+// Kind returns the kind of the configuration's task. Its words depend on the data: for a rule without a file, whole
+// answers are counted, and for text in byte pairs, tokens are counted.
 func (c *Config) Kind() Kind {
 	implementation := kindOf(c.Task.Kind)
 	k := implementation.about()
@@ -103,10 +87,10 @@ func (c *Config) Kind() Kind {
 		score := implementation.metrics(c)[0]
 		k.Score, k.Share, k.LowerIsBetter = score.Name, score.Value.share, score.Value.lower
 	}
-	k.Spans = k.Spans && entityTags(c) != nil
+	k.Kind = c.Config.Kind()
 	switch {
 	case c.Drawn():
-		k.Unit, k.Classes, k.aligned = "sequences", c.Task.Classes != nil, false
+		k.Unit = "sequences"
 		if k.Right != "" {
 			k.Right = "exactly right"
 		}
@@ -147,18 +131,18 @@ func (common) row(*Config) func(fields []string) error { return nil }
 
 func (common) read(*Config, []*table.Table) ([]string, error) { return nil, nil }
 
-func (common) network(*Model) (network, error) { return nil, errors.New("the task has no kind") }
-func (common) metrics(*Config) metrics         { return metrics{accuracy} }
-func (k common) write(r *Report, w io.Writer)  { r.writeClasses(w, k.Unit) }
-func (common) scores(r *Report, s *Scores)     { r.classScores(s) }
+func (common) learner(t *Task) learner        { return labelLearner{t, nil} }
+func (common) metrics(*Config) metrics        { return metrics{accuracy} }
+func (k common) write(r *Report, w io.Writer) { r.writeClasses(w, k.Unit) }
+func (common) scores(r *Report, s *Scores)    { r.classScores(s) }
 
 func (common) values(r *Report) map[string]float64 {
 	return map[string]float64{"accuracy": r.Classes.Accuracy(), "macro_f1": r.Classes.Macro().F1}
 }
 
 // judge counts right and wrong answers per class.
-func (common) judge(m *Model, r *Report, j *Judged) {
-	answer, references := m.compare(r, j)
+func (common) judge(m *model.Model, r *Report, j *Judged) {
+	answer, references := r.compare(m, j)
 	r.countClasses(j, answer, references[0])
 }
 
@@ -169,24 +153,4 @@ func (common) details(j Judged) (names, values []string) {
 		logProb = fmt.Sprintf("%.4f", math.Round(1e4*j.Answer.LogProb)/1e4+0) // never -0.0000
 	}
 	return []string{"right", "edits", "log_prob"}, []string{strconv.FormatBool(j.Right), strconv.Itoa(j.Edits), logProb}
-}
-
-// entityTags returns the text of each tag of a file. It returns nil if the tags aren't made for entities: see
-// score.Entities.
-func entityTags(c *Config) []string {
-	if !c.fromRows() || c.Task.Target == nil {
-		return nil
-	}
-	tags := make([]string, c.Task.Target.Len())
-	var found score.Entities
-	for id := range tags {
-		tags[id], _ = c.Task.Target.Decode([]int{id})
-		if id != c.Task.Target.Unknown() {
-			found.Add(nil, tags[id:id+1])
-		}
-	}
-	if found.Others > 0 || found.Total().Rows == 0 {
-		return nil
-	}
-	return tags
 }

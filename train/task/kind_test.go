@@ -8,6 +8,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/train/model"
 )
 
 // Every kind has a task of the same name that learns from a file. Its model must do what the Kind promises.
@@ -52,7 +53,7 @@ func TestKinds(t *testing.T) {
 			if _, err := task.Generate(t.Context(), io.Discard, Prompt{Text: "a b"}, GenerateOptions{MaxTokens: 3}); (err == nil) != about.Generates {
 				t.Errorf("Generate: got error %v, want success: %v", err, about.Generates)
 			}
-			r, err := task.Judge(t.Context(), []data.Example{{Source: "a b", Answer: reference}}, PredictOptions{})
+			r, err := Judge(t.Context(), task.Model, []data.Example{{Source: "a b", Answer: reference}}, PredictOptions{})
 			if (err == nil) != about.Rows {
 				t.Errorf("Judge: got error %v, want success: %v", err, about.Rows)
 			} else if err == nil && (len(r.Judged) != 1 || r.String() == "" || about.Classes != (r.Classes.Classes() != nil)) {
@@ -60,7 +61,7 @@ func TestKinds(t *testing.T) {
 			}
 		})
 	}
-	if k := (&Config{Task: data.Rule{Kind: "none"}}).Kind(); k.Name != "" || k.Generates {
+	if k := (&Config{Config: model.Config{Task: data.Rule{Kind: "none"}}}).Kind(); k.Name != "" || k.Generates {
 		t.Errorf("an unknown kind: got %+v, want the zero Kind", k)
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// Run folders that an earlier heed wrote must open, answer and resume as before. The heed of commit 201f5d7 wrote the
-// files below testdata/landing on a processor with the instruction set avx512: two runs of 2 epochs, and the
-// summaries of these runs after it resumed them with 4 epochs. On processors with other instructions, the resumed
-// weights differ in their last bits.
+// Run folders that an earlier heed wrote must open, answer and resume as before. The first heed with format 5 wrote the
+// files below testdata/landing on a processor with the instruction set avx512: two runs of 2 epochs, and the summaries
+// of these runs after it resumed them with 4 epochs. The weights have the bits of those that commit 201f5d7 wrote with
+// format 4. On processors with other instructions, the resumed weights differ in their last bits.
 func TestEarlierFolders(t *testing.T) {
 	for name, answers := range map[string]map[string]string{
 		"copy": {"gorgon": "tw", "abc": "", "fed": "f"},
@@ -51,14 +51,6 @@ func TestEarlierFolders(t *testing.T) {
 			got := run(t, made(t, c), dir, train.RunOptions{})
 			if config := got.SHA256[runfolder.ConfigFile]; config != want.SHA256[runfolder.ConfigFile] || got.Epochs != want.Epochs {
 				t.Errorf("resumed, %s has the checksum %s after %d epochs, want %s after %d", runfolder.ConfigFile, config, got.Epochs, want.SHA256[runfolder.ConfigFile], want.Epochs)
-			}
-			for _, name := range []string{runfolder.BaselineFile, runfolder.SummaryFile} { // those runs had no baseline
-				delete(got.SHA256, name)
-				delete(want.SHA256, name)
-			}
-			if name == "rows" { // their weights had no temperature; the checkpoint has the same weights
-				delete(got.SHA256, runfolder.WeightsFile)
-				delete(want.SHA256, runfolder.WeightsFile)
 			}
 			if kernel.Instructions() == "avx512" && !maps.Equal(got.SHA256, want.SHA256) {
 				t.Errorf("resumed, the files have the checksums %v, want %v", got.SHA256, want.SHA256)

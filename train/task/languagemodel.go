@@ -1,76 +1,18 @@
 package task
 
 import (
-	"context"
-
-	G "gorgonia.org/gorgonia"
-
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/layers"
-	"github.com/heed-go/heed/layers/decode"
+	"github.com/heed-go/heed/train/model"
 )
 
 // languageModel predicts the next symbol of a text.
 type languageModel struct{ common }
 
 var textKind = languageModel{common{Kind{
-	Name: data.KindText, About: "the next character of a file",
-	Generates: true, Unit: "characters", Right: "predicted", LossUnit: "nats",
-	aligned: true, causal: true, units: "characters, bpe", maxLen: 64,
+	Kind: model.KindOf(data.KindText), About: "the next character of a file",
+	Unit: "characters", Right: "predicted", LossUnit: "nats", maxLen: 64,
 }}}
 
 func (languageModel) defaults(c *Config) {
 	c.Model.Dim, c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.Optimizer.Schedule.Decay = 64, 16, 200, 3000
-}
-
-func (languageModel) network(m *Model) (network, error) {
-	net, err := layers.NewDecoder(m.Params, m.Config.Model)
-	if err != nil {
-		return nil, err
-	}
-	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		return net.Forward(b, inputs[0], layers.Mask{}) // (B, Len, Classes)
-	})
-	c.head, c.below = net.Trunk, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		return net.States(b, inputs[0], layers.Mask{}) // (B, Len, Dim)
-	}
-	return writer{c, net}, nil
-}
-
-// A writer is the network of a language model.
-type writer struct {
-	classifier
-	net *layers.Decoder
-}
-
-// predictor returns a predictor of the next token. For a published model, it computes only the logits that follow the
-// last position, because all logits of a long text may not fit in memory. It leaves out ids that the tokenizer lacks.
-func (w writer) predictor(s batchShape) (predictor, error) {
-	if !w.Config.published() {
-		return w.classifier.predictor(s)
-	}
-	_, target := w.coder.Tokenizers()
-	session, err := decode.New(w.net, decode.Config{Adapter: w.adapter, Batch: s.size, Capacity: s.width, Vocab: min(target.Len(), w.layout.Tokens), Cores: s.cores})
-	if err != nil {
-		return nil, err
-	}
-	return func(_ context.Context, rows []query) error {
-		session.Reset()
-		tokens := make([][]int, s.size)
-		for i, q := range rows {
-			tokens[i] = q.ids
-		}
-		logits, err := session.Step(tokens)
-		if err != nil {
-			return err
-		}
-		for i := range rows {
-			row := make([]float32, len(logits[i]))
-			for j, x := range logits[i] {
-				row[j] = float32(x)
-			}
-			rows[i].choices = extended([]choice{{}}, row, rows[i].top)
-		}
-		return nil
-	}, nil
 }

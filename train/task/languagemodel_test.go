@@ -22,7 +22,7 @@ func TestLossFromStates(t *testing.T) {
 		}
 		problem.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 			last := len(inputs) - 1
-			logits, err := task.network.forward(b, inputs[:last])
+			logits, err := task.Network().Forward(b, inputs[:last])
 			if err != nil {
 				return layers.Loss{}, nil, err
 			}

@@ -1,83 +1,20 @@
 package task
 
 import (
-	"slices"
-
-	G "gorgonia.org/gorgonia"
-
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train/model"
 )
 
 // maskedText predicts the masked symbols of a text (Devlin et al., 2018).
 type maskedText struct{ common }
 
 var maskedTextKind = maskedText{common{Kind{
-	Name: data.KindMaskedText, About: "the masked characters of a file",
-	Masks: true, Unit: "masked characters", Right: "predicted", LossUnit: "nats",
-	aligned: true, units: "characters, bpe", maxLen: 64,
+	Kind: model.KindOf(data.KindMaskedText), About: "the masked characters of a file",
+	Unit: "masked characters", Right: "predicted", LossUnit: "nats", maxLen: 64,
 }}}
 
 func (maskedText) defaults(c *Config) {
 	textKind.defaults(c)
 	c.Model.Positions = layers.Rotary{} // a model that starts from this one may read longer sources
-}
-
-func (maskedText) network(m *Model) (network, error) {
-	net, err := layers.NewEncoder(m.Params, m.Config.Model)
-	if err != nil {
-		return nil, err
-	}
-	embeds := &Model{Config: m.Config, Params: m.Params}
-	rule := &embeds.Config.Task
-	if rule.Kind = data.KindEmbed; rule.Source == nil { // a rule with a Source cuts long texts
-		rule.Source, err = tokenizer.NewVocab(rule.Alphabet)
-		rule.Alphabet = ""
-	}
-	if err == nil {
-		embeds.coder, err = data.NewCoder(*rule)
-	}
-	if err != nil {
-		return nil, err
-	}
-	embeds.layout = embeds.coder.Layout()
-	embeds.network = newEmbedder(m, net)
-	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Classes)
-	})
-	c.head, c.below = net.Trunk, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		return net.States(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Dim)
-	}
-	return filler{c, embeds}, nil
-}
-
-// A filler is the network of masked text.
-type filler struct {
-	classifier
-	embeds *Model // makes vectors of texts from the states before the head
-}
-
-// predictor returns a predictor that puts the likeliest symbols in place of the masks of a source.
-func (f filler) predictor(s batchShape) (predictor, error) {
-	mask, classes := f.coder.(*data.MaskedText).ID(), f.layout.Classes
-	_, target := f.coder.Tokenizers()
-	known := min(target.Len(), classes) // without ids that a published tokenizer lacks
-	return f.chooser(f, s, func(logits []float32, q *query) {
-		choices := []choice{{}}
-		for p, id := range q.ids {
-			if id == mask {
-				choices = extended(choices, logits[p*classes:][:known], q.top)
-			}
-		}
-		for i, c := range choices {
-			choices[i].targets = slices.Clone(q.ids)
-			for p, id := range q.ids {
-				if id == mask {
-					choices[i].targets[p], c.targets = c.targets[0], c.targets[1:]
-				}
-			}
-		}
-		q.choices = choices
-	})
 }

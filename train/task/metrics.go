@@ -39,7 +39,7 @@ func ofClass(name string) (metric, class string, ok bool) {
 }
 
 // labelled reports whether the task learns the labels of a file.
-func (c *Config) labelled() bool { return c.fromRows() && c.Task.Kind == data.KindClassification }
+func (c *Config) labelled() bool { return c.FromRows() && c.Task.Kind == data.KindClassification }
 
 // checkMonitor returns an error if no value has the name of the monitored value. Before New has read the rows of a
 // file, any label may be in the name.

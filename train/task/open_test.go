@@ -25,6 +25,7 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 )
 
 // For every task, the opened model must give the trained model's answers, and the loaded weights must give the
@@ -331,11 +332,6 @@ func TestOpenJudgesMemory(t *testing.T) {
 	start := time.Now()
 	_, err := Open(dir)
 	wantError(t, err, runfolder.ConfigFile, "the model has at least 3.44e+11 parameters, which take 1.28e+03 GiB, but model.safetensors has only")
-	m, err := newModel(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantError(t, m.build(), "the model needs at least 1.28e+03 GiB of memory, but only")
 	if taken := time.Since(start); taken > time.Second {
 		t.Errorf("refusing a model of terabytes took %v, want less than a second", taken)
 	}
@@ -343,9 +339,7 @@ func TestOpenJudgesMemory(t *testing.T) {
 	dir, c = saved(func(c *Config) {
 		c.Training.BatchSize, c.Training.MicroBatches, c.Model.Block.FeedForward.Hidden = 1<<16, 1, 4096
 	})
-	if m, err = newModel(c); err == nil {
-		err = m.build()
-	}
+	m, err := model.New(c.Config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,12 +363,12 @@ func TestFoldersThatAreNoRuns(t *testing.T) {
 		{`{"model_type": "neither"}`, `{}`, `model_type "neither" isn't supported`},
 		{"", `{"peft_type": "LORA"}`, "which isn't a folder here: say where that model is with --base"},
 		{`{"format": 3, "model_type": "llama"}`, "", "has the older format 3"},
-		{`{"format": 5}`, `{}`, "has the newer format 5"},
+		{`{"format": 6}`, `{}`, "has the newer format 6"},
 		{`{"model_type": `, "", "it isn't complete JSON"},
 		{`[]`, "", "it must be an object, got array"},
 	} {
 		dir := t.TempDir()
-		for name, content := range map[string]string{runfolder.ConfigFile: test.config, adapterFile: test.adapter} {
+		for name, content := range map[string]string{runfolder.ConfigFile: test.config, "adapter_config.json": test.adapter} {
 			if content != "" {
 				write(t, filepath.Join(dir, name), content)
 			}
@@ -398,16 +392,7 @@ func TestModelsFreeTheirGraphs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			task := made(t, small(t, name))
 			round := func() {
-				b, a := task.encode(task.Config.Task.Example)
-				if a.Err != nil {
-					t.Fatal(a.Err)
-				}
-				rows := []query{{ids: b.Inputs[:b.Lengths[0]]}}
-				predict, err := task.network.predictor(task.shapeOf(rows, 1))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := predict(t.Context(), rows); err != nil {
+				if _, err := task.Predict(task.Config.Task.Example); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := task.Attention(task.Config.Task.Example, ""); err != nil {
@@ -433,26 +418,26 @@ func TestModelsFreeTheirGraphs(t *testing.T) {
 // Errors about values of a wrong type must name the setting as in config.json, and the wanted type without Go's types.
 func TestConfigOfOtherTypes(t *testing.T) {
 	for content, want := range map[string]string{
-		`{"format": 4, "training": {"batches": 1}}`:   `unknown key "batches"`,
-		`{"format": 4, "training": {"lr": 1}}`:        `unknown key "lr"; did you mean training.optimizer.learning_rate?`,
-		`{"format": 4, "model": {"nLayer": 1}}`:       `unknown key "nLayer" in "model"; did you mean model.layers?`,
-		`{"format": 4, "model": {"n_layer": 1}}`:      `a model's configuration: unknown key "n_layer"; did you mean layers?`,
-		`{"format": 4, "model": {"block": {"x": 1}}}`: `a model's configuration: unknown key "x"`,
+		`{"format": 5, "training": {"batches": 1}}`:   `unknown key "batches"`,
+		`{"format": 5, "training": {"lr": 1}}`:        `unknown key "lr"; did you mean training.optimizer.learning_rate?`,
+		`{"format": 5, "model": {"nLayer": 1}}`:       `unknown key "nLayer" in "model"; did you mean model.layers?`,
+		`{"format": 5, "model": {"n_layer": 1}}`:      `a model's configuration: unknown key "n_layer"; did you mean layers?`,
+		`{"format": 5, "model": {"block": {"x": 1}}}`: `a model's configuration: unknown key "x"`,
 		`[]`:                                                    "it must be an object, got array",
 		`{"format": "2"}`:                                       "format must be a whole number of at most 64 bits, got string",
-		`{"format": 4, "task": 7}`:                              "task must be an object, got number",
-		`{"format": 4, "seed": -1}`:                             "seed must be a whole number of at most 64 bits, not negative, got number -1",
-		`{"format": 4, "spelled": 1}`:                           "spelled must be true or false, got number",
-		`{"format": 4, "model": []}`:                            "a model's configuration: it must be an object, got array",
-		`{"format": 4, "model": {"dim": 1e30}}`:                 "a model's configuration: dim must be a whole number of at most 64 bits, got number 1e30",
-		`{"format": 4, "task": {"classes": "x"}}`:               "task.classes must be an array, got string",
-		`{"format": 4, "training": {"label_smoothing": 1e999}}`: "training.label_smoothing must be a number that fits in 64 bits, got number 1e999",
-		`{"format": 4, "model": {"block": {"attention": {"heads": "x"}}}}`:           "a model's configuration: block.attention.heads must be a whole number of at most 64 bits, got string",
-		`{"format": 4, "model": {"block": {"feed_forward": {"activation": 1}}}}`:     "a model's configuration: block.feed_forward.activation must be a string, got number",
-		`{"format": 4, "model": {"positions": {"kind": "learned", "max_len": "x"}}}`: "a model's configuration: positions of kind learned: max_len must be a whole number of at most 64 bits, got string",
-		`{"format": 4, "model": {"positions": 1}}`:                                   "a model's configuration: positions: it must be an object, got number",
+		`{"format": 5, "task": 7}`:                              "task must be an object, got number",
+		`{"format": 5, "seed": -1}`:                             "seed must be a whole number of at most 64 bits, not negative, got number -1",
+		`{"format": 5, "spelled": 1}`:                           "spelled must be true or false, got number",
+		`{"format": 5, "model": []}`:                            "a model's configuration: it must be an object, got array",
+		`{"format": 5, "model": {"dim": 1e30}}`:                 "a model's configuration: dim must be a whole number of at most 64 bits, got number 1e30",
+		`{"format": 5, "task": {"classes": "x"}}`:               "task.classes must be an array, got string",
+		`{"format": 5, "training": {"label_smoothing": 1e999}}`: "training.label_smoothing must be a number that fits in 64 bits, got number 1e999",
+		`{"format": 5, "model": {"block": {"attention": {"heads": "x"}}}}`:           "a model's configuration: block.attention.heads must be a whole number of at most 64 bits, got string",
+		`{"format": 5, "model": {"block": {"feed_forward": {"activation": 1}}}}`:     "a model's configuration: block.feed_forward.activation must be a string, got number",
+		`{"format": 5, "model": {"positions": {"kind": "learned", "max_len": "x"}}}`: "a model's configuration: positions of kind learned: max_len must be a whole number of at most 64 bits, got string",
+		`{"format": 5, "model": {"positions": 1}}`:                                   "a model's configuration: positions: it must be an object, got number",
 	} {
-		if _, err := parseConfig([]byte(content)); err == nil || err.Error() != want {
+		if _, err := parsed(t, content); err == nil || err.Error() != want {
 			t.Errorf("%s: got the error\n%v, want\n%s", content, err, want)
 		}
 	}
@@ -479,7 +464,7 @@ func FuzzReadConfig(f *testing.F) {
 		}
 		f.Add(content)
 	}
-	f.Add([]byte(`{"format": 4, "task": {"name": "text", "kind": "text", "alphabet": "ab"}, "data": {"file": "x"}, "model": {"dim": 1e3}}`))
+	f.Add([]byte(`{"format": 5, "task": {"name": "text", "kind": "text", "alphabet": "ab"}, "data": {"file": "x"}, "model": {"dim": 1e3}}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, runfolder.ConfigFile), string(content))
@@ -493,6 +478,18 @@ func FuzzReadConfig(f *testing.F) {
 		if _, err := data.NewCoder(c.Task); err != nil {
 			t.Errorf("ReadConfig accepts what a check doesn't: %v", err)
 		}
-		c.decide(data.Layout{Tokens: 100, Classes: 100, Len: 100}) // must not panic
+		c.Decide(data.Layout{Tokens: 100, Classes: 100, Len: 100}) // must not panic
 	})
+}
+
+// parsed returns what ReadConfig makes of the content of a config.json. The checksum is that of the content.
+func parsed(t testing.TB, content string) (Config, error) {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, runfolder.ConfigFile), content)
+	c, err := ReadConfig(dir)
+	if err != nil {
+		err = errors.New(strings.TrimPrefix(err.Error(), filepath.Join(dir, runfolder.ConfigFile)+": "))
+	}
+	return c, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
@@ -60,7 +61,7 @@ func TestPairsLearn(t *testing.T) {
 			if _, err := m.Predict("word1"); err == nil || !strings.Contains(err.Error(), "two texts with one tab") {
 				t.Errorf("one text: got error %v, want one about two texts", err)
 			}
-			examples, _, err := m.ReadExamples(c.Data.File)
+			examples, _, err := ReadExamples(m, c.Data.File)
 			if err != nil || len(examples) != 600 || examples[1].Source != "word1 x1\tword0" {
 				t.Errorf("the examples begin with %q, %v, want both texts", examples[1], err)
 			}
@@ -68,18 +69,11 @@ func TestPairsLearn(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "new.tsv")
 			write(t, file, "left\tright\nword3 x\tword3\n \tword3\n")
 			m.Config.Data.Columns = m.Config.Data.Columns[:2]
-			err = m.PredictFile(t.Context(), file, &out, PredictOptions{}, []string{"answer"}, func(_ int, a Answer) []any { return []any{a.Text} })
+			err = PredictFile(t.Context(), m, file, &out, PredictOptions{}, []string{"answer"}, func(_ int, a Answer) []any { return []any{a.Text} })
 			if err != nil || !strings.HasPrefix(out.String(), "left\tright\tanswer\nword3 x\tword3\t") || !strings.HasSuffix(out.String(), "\n \tword3\t\n") {
 				t.Errorf("the file is written back as %q, %v", out.String(), err)
 			}
 		})
-	}
-}
-
-func TestSegments(t *testing.T) {
-	b := data.Batch{Inputs: []int{1, 9, 2, 3, 2, 1, 9, 0, 4, 4, 4, 4}, Size: 3, Len: 4}
-	if got, want := segments(b, 9), []int{0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
@@ -92,8 +86,8 @@ func TestPairsVocabulary(t *testing.T) {
 		if ids, err := task.Config.Task.Source.Encode("\t"); units == tokenizer.Characters && err == nil && ids[0] != task.Config.Task.Source.Unknown() {
 			t.Errorf("the tab is a character of the vocabulary")
 		}
-		a, _ := task.encode("word1\tword2")
-		b, _ := task.encode("word2\tword1")
+		a := must.Get(task.Coder().Batch([]data.Example{{Source: "word1\tword2"}}))(t)
+		b := must.Get(task.Coder().Batch([]data.Example{{Source: "word2\tword1"}}))(t)
 		if slices.Equal(a.Inputs, b.Inputs) {
 			t.Errorf("%s: both orders have the ids %v", units, a.Inputs)
 		}

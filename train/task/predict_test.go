@@ -1,7 +1,6 @@
 package task
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,12 +16,15 @@ import (
 	"testing"
 
 	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 )
 
 // manyInputs returns inputs of all lengths, enough for several batches.
@@ -151,7 +153,7 @@ func TestPredictTop(t *testing.T) {
 					t.Fatalf("%q: got %+v with Top, %+v without", inputs[i], a, plain[i])
 				}
 				total += len(a.Top)
-				if len(a.Top) > test.want || a.Top[0] != (Alternative{a.Text, a.LogProb}) {
+				if len(a.Top) > test.want || a.Top[0] != (Alternative{Text: a.Text, LogProb: a.LogProb}) {
 					t.Fatalf("%q: got %+v, want at most %d alternatives that begin with the answer", inputs[i], a, test.want)
 				}
 				sum, seen := 0.0, map[string]bool{}
@@ -169,43 +171,6 @@ func TestPredictTop(t *testing.T) {
 				t.Errorf("got %d alternatives for %d inputs, want at least %d per input", total, len(inputs), test.least)
 			}
 		})
-	}
-}
-
-// The n likeliest choices must be those of an exhaustive search.
-func TestExtended(t *testing.T) {
-	const positions, classes = 4, 3
-	rng := rand.New(rand.NewPCG(1, 2))
-	logits := make([][]float32, positions)
-	var logProbs []float64
-	for i := range logits {
-		for range classes {
-			logits[i] = append(logits[i], float32(rng.NormFloat64()))
-		}
-	}
-	for n := range 81 {
-		sum := 0.0
-		for i := range logits {
-			class, logProb := likeliest(logits[i])
-			sum += logProb + float64(logits[i][n%classes]-logits[i][class])
-			n /= classes
-		}
-		logProbs = append(logProbs, sum)
-	}
-	slices.SortFunc(logProbs, func(a, b float64) int { return cmp.Compare(b, a) })
-	for _, n := range []int{0, 1, 2, 5, 30, 81, 1000} {
-		choices := []choice{{}}
-		for i := range logits {
-			choices = extended(choices, logits[i], n)
-		}
-		if len(choices) != min(max(n, 1), 81) {
-			t.Errorf("got %d choices, want %d", len(choices), n)
-		}
-		for i, c := range choices {
-			if len(c.targets) != positions || math.Abs(c.logProb-logProbs[i]) > 1e-12 {
-				t.Errorf("choice %d of %d is %+v, want the log probability %v", i, n, c, logProbs[i])
-			}
-		}
 	}
 }
 
@@ -250,53 +215,17 @@ func TestAnswerJSON(t *testing.T) {
 		want string
 	}{
 		{Answer{Input: "a\n", Text: "", LogProb: math.Log(0.5)}, `{"input":"a\n","answer":"","probability":0.5}`},
-		{Answer{Input: "a", Text: "b", Cut: true, Unknown: true, Top: []Alternative{{"b", 0}, {"c", math.Inf(-1)}}},
+		{Answer{Input: "a", Text: "b", Cut: true, Unknown: true, Top: []Alternative{{Text: "b"}, {Text: "c", LogProb: math.Inf(-1)}}},
 			`{"input":"a","answer":"b","probability":1,"cut":true,"unknown":true,"alternatives":[{"answer":"b","probability":1},{"answer":"c","probability":0}]}`},
-		{Answer{Input: "a", Text: "b", LogProb: math.NaN(), Top: []Alternative{{"b", math.NaN()}}}, `{"input":"a","answer":"b","alternatives":[{"answer":"b"}]}`},
-		{Answer{Input: "é b", Text: "O B", Spans: []Span{{"", 3, 4, "b"}}}, `{"input":"é b","answer":"O B","probability":1,"spans":[{"label":"","start":3,"end":4,"text":"b"}]}`},
+		{Answer{Input: "a", Text: "b", LogProb: math.NaN(), Top: []Alternative{{Text: "b", LogProb: math.NaN()}}}, `{"input":"a","answer":"b","alternatives":[{"answer":"b"}]}`},
+		{Answer{Input: "é b", Text: "O B", Spans: []Span{span("", 3, 4, "b")}}, `{"input":"é b","answer":"O B","probability":1,"spans":[{"label":"","start":3,"end":4,"text":"b"}]}`},
 		{Answer{Input: "a", Text: "O", Spans: []Span{}}, `{"input":"a","answer":"O","probability":1,"spans":[]}`},
-		{Answer{Input: "a", Unknown: true, Err: &InputError{"a", errors.New("too\nlong")}}, `{"input":"a","unknown":true,"error":"too long"}`},
+		{Answer{Input: "a", Unknown: true, Err: &InputError{Input: "a", Err: errors.New("too\nlong")}}, `{"input":"a","unknown":true,"error":"too long"}`},
 	} {
 		if got, err := json.Marshal(test.a); err != nil || string(got) != test.want {
 			t.Errorf("got %s, %v, want %s", got, err, test.want)
 		}
 	}
-}
-
-// A freeList must keep the predictors used last, up to its limit of tokens, and never return one twice.
-func TestFreeList(t *testing.T) {
-	limit := freeBatches * runtime.GOMAXPROCS(0) * batchTokens
-	var l freeList
-	leave := func(width, tokens int) {
-		l.leave(freePredictor{batchShape{width: width}, func(context.Context, []query) error { return nil }, tokens})
-	}
-	kept := func(want ...int) {
-		t.Helper()
-		var widths []int
-		tokens := 0
-		for _, p := range l.free {
-			widths, tokens = append(widths, p.shape.width), tokens+p.tokens
-		}
-		if !slices.Equal(widths, want) || tokens != l.tokens {
-			t.Fatalf("kept the widths %v with %d tokens (tokens is %d), want the widths %v", widths, tokens, l.tokens, want)
-		}
-	}
-	leave(1, limit/2)
-	leave(2, limit/4)
-	leave(1, limit/4)
-	kept(1, 2, 1)
-	if l.take(batchShape{width: 3}) != nil || l.take(batchShape{width: 1}) == nil {
-		t.Fatal("take found width 3, or didn't find width 1")
-	}
-	kept(1, 2)
-	leave(4, limit/2)
-	kept(2, 4)
-	leave(5, 2*limit) // above the limit, as one long row may be
-	kept(5)
-	if l.take(batchShape{width: 5}) == nil || l.take(batchShape{width: 5}) != nil {
-		t.Fatal("take found width 5 twice, or not at all")
-	}
-	kept()
 }
 
 // own is a user's Tokenizer, which fails for one text.
@@ -312,27 +241,10 @@ func (o own) Encode(text string) ([]int, error) {
 	return o.Tokenizer.Encode(text)
 }
 
-// failing is a network whose predictor fails.
-type failing struct {
-	network
-	fail func()
-}
-
-func (f failing) predictor(batchShape) (predictor, error) {
-	f.fail()
-	return nil, nil
-}
-
 // If a user's function panics on a goroutine of the model or the task, the call must panic on the caller's goroutine.
 // If the function ends the goroutine, the call must return an error.
 func TestPanicsArePassedOn(t *testing.T) {
 	t.Parallel()
-	predict := func(fail func()) error {
-		task := made(t, small(t, "reverse"))
-		task.network = failing{task.network, fail}
-		_, err := task.PredictAll(t.Context(), []string{"gorgonia"}, PredictOptions{})
-		return err
-	}
 	measure := func(fail func()) error {
 		known, err := tokenizer.New(tokenizer.Tokens, slices.Values([]string{"a b c d e"}), 0)
 		if err != nil {
@@ -358,7 +270,7 @@ func TestPanicsArePassedOn(t *testing.T) {
 		_, err := task.Train(t.Context(), filepath.Join(t.TempDir(), "run"), train.RunOptions{})
 		return err
 	}
-	for name, call := range map[string]func(fail func()) error{"a model": predict, "a tokenizer": measure, "a rule": rule} {
+	for name, call := range map[string]func(fail func()) error{"a tokenizer": measure, "a rule": rule} {
 		t.Run(name, func(t *testing.T) {
 			func() {
 				defer func() {
@@ -375,58 +287,75 @@ func TestPanicsArePassedOn(t *testing.T) {
 	}
 }
 
+// withTargets returns the batch of an answer's input, with the answer's targets. It reports false if the answer was
+// cut.
+func withTargets(t *testing.T, task *Task, a Answer) (data.Batch, bool) {
+	t.Helper()
+	_, target := task.Coder().Tokenizers()
+	switch k := task.Config.Task.Kind; k {
+	case data.KindText, data.KindMaskedText:
+		b := must.Get(task.Coder().Batch([]data.Example{{Source: a.Input}}))(t)
+		ids := must.Get(target.Encode(a.Text))(t)
+		for i := range b.Targets {
+			b.Targets[i] = data.Ignore
+		}
+		if k == data.KindText {
+			b.Targets[b.Lengths[0]-1] = ids[0]
+			return b, true
+		}
+		for i, id := range ids {
+			if b.Inputs[i] == task.Coder().Layout().Pad { // the mask, which is also padding
+				b.Targets[i] = id
+			}
+		}
+		return b, true
+	case data.KindTagging:
+		b := must.Get(task.Coder().Batch([]data.Example{{Source: a.Input}}))(t)
+		forward := must.Get(layers.NewFunction(func(build *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
+			inputs = task.Network().Inputs(g, 1, task.Coder().Layout())
+			logits, err := task.Network().Forward(build, inputs)
+			return inputs, G.Nodes{logits}, err
+		}))(t)
+		logits := must.Get(forward.Call(task.Network().Values(b)...))(t)[0].Float32s()
+		for i := range b.Targets {
+			if b.Targets[i] = data.Ignore; i < b.Lengths[0] {
+				b.Targets[i], _ = model.Likeliest(logits[i*len(logits)/len(b.Targets):][:len(logits)/len(b.Targets)])
+			}
+		}
+		return b, true
+	case data.KindSeq2Seq:
+		if n, err := target.Encode(a.Text); err != nil || len(n) >= task.Coder().Layout().TargetLen-1 {
+			return data.Batch{}, false
+		}
+	}
+	return must.Get(task.Coder().Batch([]data.Example{{Source: a.Input, Answer: a.Text}}))(t), true
+}
+
 // The LogProb of an answer must agree with the cross-entropy loss of its targets.
 func TestPredictLogProb(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
 	for name, c := range configs(t) {
-		if c.Kind().Numbers { // they have no probability
+		if c.Kind().Numbers || c.Kind().Embeds { // they have no probability
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			task := fitted(t, c)
-			var rows []query
-			var batches []data.Batch
-			for i, input := range manyInputs(t, task)[:20] {
-				b, a := task.encode(input)
-				if a.Err != nil {
-					t.Fatal(a.Err)
+			answers := must.Get(task.PredictAll(t.Context(), manyInputs(t, task)[:20], PredictOptions{}))(t)
+			for _, a := range answers {
+				must.Do(t, a.Err)
+				b, ok := withTargets(t, task, a)
+				if !ok {
+					continue
 				}
-				rows, batches = append(rows, query{ids: b.Inputs[:b.Lengths[0]], place: i}), append(batches, b)
-			}
-			if err := task.choose(t.Context(), rows, 1); err != nil {
-				t.Fatal(err)
-			}
-			for _, row := range rows {
-				b, q := batches[row.place], row.choices[0]
-				for i := range b.Targets {
-					b.Targets[i] = data.Ignore
-				}
-				switch c.Task.Kind {
-				case data.KindSeq2Seq:
-					if len(q.targets) == b.TargetLen-1 { // cut, without an end
-						continue
-					}
-					copy(b.DecoderInputs, append([]int{task.layout.Start}, q.targets...))
-					copy(b.Targets, append(slices.Clone(q.targets), task.layout.End))
-				case data.KindMaskedText:
-					for i, id := range q.targets {
-						if b.Inputs[i] == task.layout.Pad { // the mask, which is also padding
-							b.Targets[i] = id
-						}
-					}
-				case data.KindText:
-					b.Targets[b.Lengths[0]-1] = q.targets[0]
-				default:
-					copy(b.Targets, q.targets)
-				}
+				right := model.IntTensor(b.Targets, 1, b.TargetLen)
 				loss, err := layers.NewFunction(func(build *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
-					inputs = task.network.inputs(g, 1, task.layout)
-					logits, err := task.network.forward(build, inputs)
+					inputs = task.Network().Inputs(g, 1, task.Coder().Layout())
+					logits, err := task.Network().Forward(build, inputs)
 					if err != nil {
 						return nil, nil, err
 					}
-					inputs = append(inputs, intNode(g, "targets", 1, b.TargetLen))
+					inputs = append(inputs, G.NewTensor(g, tensor.Int, right.Dims(), G.WithShape(right.Shape()...), G.WithName("targets")))
 					loss, err := layers.CrossEntropy(build, logits, inputs[len(inputs)-1], layers.CrossEntropyOptions{})
 					return inputs, G.Nodes{loss.Mean}, err
 				})
@@ -434,23 +363,23 @@ func TestPredictLogProb(t *testing.T) {
 					t.Fatal(err)
 				}
 				lossLogProb := func() float64 {
-					mean, err := loss.Call(append(task.network.values(b), intTensor(b.Targets, 1, b.TargetLen))...)
+					mean, err := loss.Call(append(task.Network().Values(b), model.IntTensor(b.Targets, 1, b.TargetLen))...)
 					if err != nil {
 						t.Fatal(err)
 					}
 					return -float64(mean[0].Data().(float32)) * float64(b.Counted())
 				}
-				near := func(want float64) bool { return math.Abs(q.logProb-want) <= 1e-4*(1+math.Abs(want)) }
+				near := func(want float64) bool { return math.Abs(a.LogProb-want) <= 1e-4*(1+math.Abs(want)) }
 				want := lossLogProb()
-				if end := len(q.targets); c.Task.Kind == data.KindSeq2Seq && !near(want) { // another special token may have ended the answer
-					for _, b.Targets[end] = range []int{task.layout.TargetPad, task.layout.Start} {
+				if end := slices.Index(append(slices.Clone(b.Targets), data.Ignore), data.Ignore) - 1; c.Task.Kind == data.KindSeq2Seq && !near(want) { // another special token may have ended the answer
+					for _, b.Targets[end] = range []int{task.Coder().Layout().TargetPad, task.Coder().Layout().Start} {
 						if other := lossLogProb(); near(other) {
 							want = other
 						}
 					}
 				}
 				if !near(want) {
-					t.Errorf("%v: the log probability is %v, want %v by the loss", q.targets, q.logProb, want)
+					t.Errorf("%q: the log probability of %q is %v, want %v by the loss", a.Input, a.Text, a.LogProb, want)
 				}
 			}
 		})

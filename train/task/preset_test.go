@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 )
 
 // Every preset must give a task that learns, and must be the same after encoding to JSON and decoding.
@@ -27,12 +29,9 @@ func TestPresets(t *testing.T) {
 			if err := c.Apply(p.Name); err != nil {
 				t.Fatal(err)
 			}
-			content, err := json.Marshal(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if back, err := parseConfig(content); err != nil || !same(back, c) {
-				t.Errorf("decoded from JSON: got %+v, %v, want %+v", back, err, c)
+			var back Config
+			if must.Do(t, json.Unmarshal(must.Get(json.Marshal(c))(t), &back)); !model.Same(back, c) {
+				t.Errorf("decoded from JSON: got %+v, want %+v", back, c)
 			}
 			c.Training.BatchSize, c.Training.MaxEpochs = 4, 2
 			if p.Kind == data.KindText {
@@ -56,7 +55,7 @@ func TestPresets(t *testing.T) {
 		before := c
 		err := c.Apply(test.preset)
 		var wrong *ConfigError
-		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), test.want) || !same(c, before) {
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), test.want) || !model.Same(c, before) {
 			t.Errorf("%s for %s: got error %v, want %q", test.preset, test.task, err, test.want)
 		}
 	}

@@ -75,7 +75,7 @@ func TestForetell(t *testing.T) {
 			c := Config{Training: Training{StepsPerEpoch: 100, Config: train.Config{MaxEpochs: test.epochs, CheckEvery: test.every}}}
 			var log strings.Builder
 			var clock runfolder.Clock
-			foretell := (&Task{Model: &Model{Config: c}}).foretell(&log)
+			foretell := (&Task{Model: &Model{}, Config: c}).foretell(&log)
 			for i := range 2 * test.wait {
 				if time.Sleep(test.step); i == 0 {
 					time.Sleep(time.Minute)
@@ -125,7 +125,7 @@ func TestModelProgress(t *testing.T) {
 	write(t, file, strings.Repeat("a cat\n", 33))
 	last, highest = 0, 0
 	m.Progress = count
-	if err := m.EmbedFile(t.Context(), file, func([]string, [][]float32) error { return nil }); err != nil {
+	if err := EmbedFile(t.Context(), m, file, func([]string, [][]float32) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if highest < 32 {

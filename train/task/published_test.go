@@ -18,9 +18,11 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/pretrained"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 )
 
 // publishedFolder returns a copy of a folder of package pretrained, with a tokenizer of 41 ids: three special tokens
@@ -113,20 +115,6 @@ func TestPublishedText(t *testing.T) {
 	}
 }
 
-// In a conversation, only the template makes special tokens.
-func TestPublishedConversation(t *testing.T) {
-	m := openedFolder(t, "llama")
-	for _, content := range []string{"hi", "</s>"} {
-		ids, _, err := m.promptIDs(Prompt{Messages: []tokenizer.Message{{Role: "user", Content: content}}, Template: "zephyr"})
-		if err == nil {
-			ids = slices.DeleteFunc(ids, func(id int) bool { return id != 2 })
-		}
-		if err != nil || len(ids) != 1 {
-			t.Errorf("%q: the conversation has the end token %d times, %v, want once", content, len(ids), err)
-		}
-	}
-}
-
 // A classifier must answer with the labels of config.json, as the model's own logits say.
 func TestPublishedClassifier(t *testing.T) {
 	dir := publishedFolder(t, "llama-classes")
@@ -157,7 +145,7 @@ func TestPublishedClassifier(t *testing.T) {
 		logits := outputOf(t, len(ids), func(b *layers.Build, x *G.Node) (*G.Node, error) {
 			return reference.Classifier.Forward(b, x, layers.Mask{})
 		}, ids)
-		best, logProb := likeliest(logits)
+		best, logProb := model.Likeliest(logits)
 		if a.Text != m.Config.Task.Classes[best] || math.Abs(a.LogProb-logProb) > 1e-5 || len(a.Top) != 3 {
 			t.Errorf("%q: got %+v, want %s with log probability %g", a.Input, a, m.Config.Task.Classes[best], logProb)
 		}
@@ -186,14 +174,14 @@ func TestPublishedClassifier(t *testing.T) {
 func outputOf(t *testing.T, length int, forward func(b *layers.Build, x *G.Node) (*G.Node, error), ids []int) []float32 {
 	t.Helper()
 	f, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
-		x := intNode(g, "ids", 1, length)
+		x := G.NewTensor(g, tensor.Int, 2, G.WithShape(1, length), G.WithName("ids"))
 		y, err := forward(b, x)
 		return G.Nodes{x}, G.Nodes{y}, err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := f.Call(intTensor(ids, 1, length))
+	out, err := f.Call(model.IntTensor(ids, 1, length))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +279,7 @@ func TestScoreText(t *testing.T) {
 			}, part)
 			for i := done - start; i < len(part); i++ {
 				row := logits[(i-1)*41:][:41]
-				best, logProb := likeliest(row)
+				best, logProb := model.Likeliest(row)
 				want -= logProb + float64(row[part[i]]-row[best])
 			}
 			done = start + len(part)
@@ -366,7 +354,7 @@ func TestClassifierReadsBeforePadding(t *testing.T) {
 	wantSame := func(got, want *Model, explained bool) {
 		t.Helper()
 		for _, input := range []string{"abc", "a longer text", "."} {
-			b, _ := got.encode(input)
+			b := must.Get(got.Coder().Batch([]data.Example{{Source: input}}))(t)
 			if n := b.Lengths[0]; b.Inputs[n-1] != 2 {
 				t.Errorf("%q: the ids are %d, want 2 as the last", input, b.Inputs[:n])
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/table"
+	"github.com/heed-go/heed/train/model"
 )
 
 // judgeBytes is the approximate memory per row of its data.Example and of its Judged.
@@ -21,8 +22,8 @@ const judgeBytes = 400
 // settings of the model's run. To read a file in another way, change Columns, Header, SkipBad or Encoding in
 // m.Config.Data first. The notes are warnings for the user, for example that bad rows were left out, or that the run
 // was trained on this file.
-func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []string, err error) {
-	c, err := m.reads()
+func ReadExamples(m *model.Model, files ...string) (examples []data.Example, notes []string, err error) {
+	c, err := readsRows(m)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,7 +64,7 @@ func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []
 }
 
 // noteAll passes notes about a file to Note.
-func (m *Model) noteAll(file string, notes []string) {
+func noteAll(m *model.Model, file string, notes []string) {
 	for _, note := range notes {
 		if m.Note != nil {
 			m.Note(file + ": " + note)
@@ -95,8 +96,8 @@ const (
 //
 // PredictFile returns an error if ctx is done, if a row isn't valid CSV, so that it couldn't be written back, or if the
 // file's encoding lacks a character of an answer. It reads some thousands of rows at a time.
-func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o PredictOptions, added []string, row func(line int, a Answer) []any) error {
-	c, err := m.reads()
+func PredictFile(ctx context.Context, m *model.Model, file string, w io.Writer, o model.PredictOptions, added []string, row func(line int, a model.Answer) []any) error {
+	c, err := readsRows(m)
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 		return err
 	}
 	defer records.Close()
-	m.noteAll(file, records.Notes())
+	noteAll(m, file, records.Notes())
 	out, err := records.NewWriter(w, added...)
 	if err != nil {
 		return err
@@ -116,11 +117,11 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 		var lines []int
 		var inputs []string
 		var places []int // index in rows of each input
-		var answers []Answer
+		var answers []model.Answer
 		for bytes := 0; len(rows) < fileBatch && bytes < fileBytes && !done; {
 			fields, line, err := records.Read()
 			var bad *table.RowError
-			var answer Answer
+			var answer model.Answer
 			switch {
 			case err == io.EOF:
 				done = true
@@ -146,7 +147,7 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 		}
 		for i, a := range predicted {
 			if units := c.Data.SourceUnits; c.tagged() && (units == tokenizer.Words || units == tokenizer.Published) {
-				m.tokenTags(&a)
+				m.TokenTags(&a)
 			}
 			answers[places[i]] = a
 		}
@@ -166,14 +167,17 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 // pairs makes a configuration for reading the rows of a published model read two texts per row, if its Columns have
 // this number. Such a model doesn't say whether it was trained on one text or two.
 func (c *Config) pairs(columns int) {
-	if c.Task.Pairs = c.Task.Pairs || c.opened() && len(c.Data.Columns) == columns; c.opened() && c.Task.Pairs && columns == 2 {
+	if c.Task.Pairs = c.Task.Pairs || c.Opened() && len(c.Data.Columns) == columns; c.Opened() && c.Task.Pairs && columns == 2 {
 		c.Data.Columns = append(slices.Clip(c.Data.Columns), "") // of the labels, which aren't read
 	}
 }
 
-// reads returns the configuration for reading rows.
-func (m *Model) reads() (Config, error) {
-	c := m.Config
+// configOf returns a configuration with the settings that a model has, and none of its training.
+func configOf(m *model.Model) *Config { return &Config{Config: m.Config} }
+
+// readsRows returns the configuration for reading rows.
+func readsRows(m *model.Model) (Config, error) {
+	c := *configOf(m)
 	if !c.Kind().Rows {
 		return c, fmt.Errorf("a text model can't answer the rows of a file: the task %s is of kind %s", c.Task.Name, c.Task.Kind)
 	}

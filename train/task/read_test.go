@@ -32,7 +32,7 @@ func TestFormatsOfRows(t *testing.T) {
 				t.Errorf("the description is\n%swant 40 rows in tokens, and %q", l, test.columns)
 			}
 			var out strings.Builder
-			err := tsv.PredictFile(t.Context(), task.Config.Data.File, &out, PredictOptions{}, []string{"answer", "log_prob"}, func(_ int, a Answer) []any {
+			err := PredictFile(t.Context(), tsv.Model, task.Config.Data.File, &out, PredictOptions{}, []string{"answer", "log_prob"}, func(_ int, a Answer) []any {
 				return []any{a.Text, json.Number("-1.5")}
 			})
 			if err != nil || !strings.HasPrefix(out.String(), test.want) {
@@ -42,7 +42,7 @@ func TestFormatsOfRows(t *testing.T) {
 			c.Data.Header = "yes"
 			_, err = New(c)
 			wantError(t, err, test.file+`" is JSONL or CoNLL, which has no header: leave out data.header`)
-			examples, _, err := tsv.ReadExamples(task.Config.Data.File)
+			examples, _, err := ReadExamples(tsv.Model, task.Config.Data.File)
 			if err != nil || len(examples) != 40 || examples[0].Source != "the dog runs" || examples[0].Answer != "D N V" {
 				t.Errorf("error %v and examples %v, want 40", err, examples)
 			}
@@ -88,9 +88,9 @@ func TestPairs(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "new.tsv")
 	write(t, file, "right\tleft\nc\ta\n\tb\n")
 	answered := func(columns ...string) (out string, inputs []string, err error) {
-		task.Config.Data.Columns = columns
+		task.Model.Config.Data.Columns = columns
 		var s strings.Builder
-		err = task.PredictFile(t.Context(), file, &s, PredictOptions{}, []string{"answer"}, func(_ int, a Answer) []any {
+		err = PredictFile(t.Context(), task.Model, file, &s, PredictOptions{}, []string{"answer"}, func(_ int, a Answer) []any {
 			inputs = append(inputs, a.Input)
 			return []any{"x"}
 		})
@@ -103,9 +103,9 @@ func TestPairs(t *testing.T) {
 	}
 	_, _, err := answered("left")
 	wantError(t, err, `data.columns must name 2 columns, the first text and the second text, got ["left"]`)
-	_, _, err = task.ReadExamples(file)
+	_, _, err = ReadExamples(task.Model, file)
 	wantError(t, err, `data.columns must name 3 columns, the first text, the second text and the label, got ["left"]`)
-	_, _, err = task.ReadExamples(file, file)
+	_, _, err = ReadExamples(task.Model, file, file)
 	wantError(t, err, "several texts per row must be columns of one file")
 
 	// Without Columns, a rule with Pairs reads the usual names.

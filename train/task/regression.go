@@ -2,7 +2,6 @@ package task
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -18,21 +17,20 @@ import (
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
-	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 )
 
 // regression gives each source a number.
 type regression struct{ common }
 
 var regressionKind = regression{common{Kind{
-	Name: data.KindRegression, About: "the number for each text in a file",
-	Rows: true, columns: []table.Column{
+	Kind: model.KindOf(data.KindRegression), About: "the number for each text in a file",
+	columns: []table.Column{
 		textColumn,
 		{Role: "number", Names: []string{"number", "value", "score", "rating", "target", "label"}},
 	},
-	Pairs: true, Numbers: true, linear: linearNumbers{}, Unit: "rows",
-	units: "characters, tokens, words, bpe",
+	linear: linearNumbers{}, Unit: "rows",
 	losses: named{
 		{Name: "squared", About: "mean squared error"},
 		{Name: "huber", About: "Huber's loss: beyond one standard deviation it grows linearly, so outliers count less"},
@@ -145,16 +143,13 @@ func (regression) values(r *Report) map[string]float64 {
 	return defined(map[string]float64{"r2": r.Numbers.RSquared(), "mean_absolute_error": r.Numbers.MeanAbsoluteError()})
 }
 
-func (regression) network(m *Model) (network, error) {
-	net, err := pooled(m) // (B, 1)
-	return regressor{reader{m, net}}, err
-}
+func (regression) learner(t *Task) learner { return numberLearner{t} }
 
-// A regressor is a network whose output is one number per row, standardised by the rule's Mean and Scale.
-type regressor struct{ reader }
+// A numberLearner learns one number per row, standardised by the rule's Mean and Scale.
+type numberLearner struct{ *Task }
 
 // targets returns the correct numbers (B, 1) and their weights (B, 1): 0 for rows without a number, and otherwise 1.
-func (regressor) targets(b data.Batch) []*tensor.Dense {
+func (numberLearner) targets(b data.Batch) []*tensor.Dense {
 	weights := make([]float32, len(b.Numbers))
 	for i, x := range b.Numbers {
 		if x == x {
@@ -170,7 +165,7 @@ func (regressor) targets(b data.Batch) []*tensor.Dense {
 // huberDelta is the distance from which the loss huber is linear, in standard deviations of the training rows.
 const huberDelta = 1
 
-func (r regressor) loss(b *layers.Build, out *G.Node, nodes G.Nodes) (loss layers.Loss, metrics []train.Metric, err error) {
+func (r numberLearner) loss(b *layers.Build, out *G.Node, nodes G.Nodes) (loss layers.Loss, metrics []train.Metric, err error) {
 	targets, weights := nodes[0], nodes[1]
 	if r.Config.Training.Loss == "huber" {
 		loss, err = layers.HuberError(b, out, targets, weights, huberDelta)
@@ -183,7 +178,7 @@ func (r regressor) loss(b *layers.Build, out *G.Node, nodes G.Nodes) (loss layer
 	if metrics, err = distances(b, out, targets, weights); err != nil {
 		return layers.Loss{}, nil, err
 	}
-	metrics[1].Of = func(mean float64) float64 { return mean * r.scale() }
+	metrics[1].Of = func(mean float64) float64 { return mean * cmp.Or(r.Config.Task.Scale, 1) }
 	return loss, metrics, nil
 }
 
@@ -197,46 +192,8 @@ func distances(b *layers.Build, out, targets, weights *G.Node) ([]train.Metric, 
 	return []train.Metric{explained, mistake}, err
 }
 
-// scale returns the number that stands for 1 in the output.
-func (r regressor) scale() float64 { return cmp.Or(r.Config.Task.Scale, 1) }
-
-func (r regressor) predictor(s batchShape) (predictor, error) {
-	return r.chooser(r, s, func(output []float32, q *query) {
-		q.output = []float32{output[0]}
-		if !q.keep {
-			q.choices, q.output = r.mixed(*q, q.mixture), nil
-		}
-	})
-}
-
-func (r regressor) mixed(q query, x mixture) []choice {
-	return []choice{{number: x.numberOf(q.output, q.linear)}}
-}
-
-// answer rounds the number to about a millionth of the Scale, because more digits mean nothing. A logistic function has
-// six digits, so that small scores differ.
-func (r regressor) answer(c choice) (string, *float64, error) {
-	x := r.Config.Task.Mean + r.scale()*c.number
-	if x-x != 0 {
-		return "", nil, fmt.Errorf("the model's output is %v, which is no answer: %w", x, decode.ErrNotFinite)
-	}
-	step, digits := math.Pow(10, math.Floor(math.Log10(r.scale()))-5), 15 // 15 digits hide that the step isn't exact
-	if r.published != nil && r.published.model.Sigmoid {
-		x, digits = 1/(1+math.Exp(-x)), 6
-	} else if rounded := math.Round(x/step) * step; rounded-rounded == 0 {
-		x = rounded
-	}
-	x, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
-	if err != nil {
-		return "", nil, err
-	}
-	x += 0 // never -0
-	decimal, err := json.Marshal(x)
-	return string(decimal), &x, err
-}
-
 // judge adds the distance of an answer to its reference.
-func (regression) judge(_ *Model, r *Report, j *Judged) {
+func (regression) judge(_ *model.Model, r *Report, j *Judged) {
 	reference, err := text.Number(j.References[0])
 	switch {
 	case err != nil:

@@ -3,6 +3,7 @@ package task
 import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/score"
 )
 
@@ -51,11 +52,11 @@ type Beyond struct {
 // A Judged is a source with its references and the model's answer.
 type Judged struct {
 	Source     string
-	References []string // right answers
-	Spans      []Span   // what the first reference marks, if the Answer has Spans
-	Answer     Answer   // model's answer; no Text if there is an Err
-	Right      bool     // whether the answer is one of the references
-	Edits      int      // edits from the answer to the nearest reference; for tagging: wrong tags; for classification: 1 if wrong; for embed: texts that come before the right one
+	References []string     // right answers
+	Spans      []model.Span // what the first reference marks, if the Answer has Spans
+	Answer     model.Answer // model's answer; no Text if there is an Err
+	Right      bool         // whether the answer is one of the references
+	Edits      int          // edits from the answer to the nearest reference; for tagging: wrong tags; for classification: 1 if wrong; for embed: texts that come before the right one
 }
 
 // Scores has the scores of an evaluation as plain data. In JSON, it is one object, in which a key is missing if the

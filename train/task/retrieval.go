@@ -12,6 +12,7 @@ import (
 
 	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/model"
 )
 
 // A comparison has the texts of judged rows. Rows with an answer of one text and a number have scores.
@@ -56,9 +57,9 @@ type similarities func(some []int, out []float32)
 
 // judgeVectors compares the texts of each row by the cosines of their vectors, and adds the results to the report. The
 // baseline compares them by TF-IDF.
-func (m *Model) judgeVectors(ctx context.Context, r *Report) error {
+func (r *Report) judgeVectors(ctx context.Context, m *model.Model) error {
 	c := newComparison(r.Judged)
-	vectors, answers, _, err := m.vectors(ctx, c.texts)
+	vectors, answers, _, err := m.Vectors(ctx, c.texts)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (m *Model) judgeVectors(ctx context.Context, r *Report) error {
 		}
 	}
 	var queries []float32
-	r.compare(c, func(some []int, out []float32) {
+	r.rank(c, func(some []int, out []float32) {
 		queries = queries[:0]
 		for _, i := range some {
 			queries = append(queries, matrix[i*dim:][:dim]...)
@@ -85,18 +86,18 @@ func (m *Model) judgeVectors(ctx context.Context, r *Report) error {
 		j, a := &r.Judged[i], answers[c.rows[i][0]]
 		a.Text, a.Number = j.Answer.Text, j.Answer.Number
 		j.Answer = a
-		m.judge(r, j)
+		r.judge(m, j)
 	}
 	baseline := &Report{Judged: slices.Clone(r.Judged)}
-	baseline.compare(c, tfidf(c.texts))
+	baseline.rank(c, tfidf(c.texts))
 	r.Baseline, r.chance = embedKind.values(baseline), new(r.chanceOf(baseline))
 	return nil
 }
 
-// compare judges each row. With scores, the answer is the similarity of the two texts. Otherwise the answer is the text
+// rank judges each row. With scores, the answer is the similarity of the two texts. Otherwise the answer is the text
 // that is most similar to the query, among all positives and negatives of all rows but the query itself and its other
 // positives. A text that is as similar as the right one counts as if it came before it.
-func (r *Report) compare(c *comparison, similar similarities) {
+func (r *Report) rank(c *comparison, similar similarities) {
 	n, candidate, right := len(c.texts), make([]bool, len(c.texts)), map[[2]int]bool{}
 	for _, row := range c.rows {
 		right[[2]int(row[:2])] = true
@@ -186,8 +187,8 @@ func tfidf(texts []string) similarities {
 	}
 }
 
-// judge does nothing, because compare has judged the rows.
-func (embedding) judge(*Model, *Report, *Judged) {}
+// judge does nothing, because rank has judged the rows.
+func (embedding) judge(*model.Model, *Report, *Judged) {}
 
 // scored reports whether the rows of a report have scores.
 func (r *Report) scored() bool { return len(r.Judged) > 0 && r.Judged[0].Answer.Number != nil }

@@ -31,7 +31,7 @@ func (c *Config) format() rows.Format {
 	k := implementation.about()
 	return rows.Format{
 		Columns: c.columns(), Tagged: c.tagged(), Check: implementation.row(c),
-		Labels: k.Classes && !k.AnswerUnits, AnswerUnits: k.AnswerUnits, Sequences: k.Sequences, Aligned: k.aligned, Usual: k.usual,
+		Labels: k.Classes && !k.AnswerUnits, AnswerUnits: k.AnswerUnits, Sequences: k.Sequences, Aligned: k.Aligned, Usual: k.usual,
 		Texts: c.Task.Texts,
 	}
 }
@@ -77,9 +77,9 @@ func openRows(c *Config) (set, error) {
 func (s *rowSet) complete(c *Config) error {
 	var err error
 	if s.coder, err = data.NewCoder(c.Task); err != nil {
-		return asConfigError(err)
+		return setting.As(err)
 	}
-	if c.Data.Tokenizers, err = c.tokenizerSums(); err != nil {
+	if c.Data.Tokenizers, err = c.TokenizerSums(); err != nil {
 		return err
 	}
 	c.fill(s.Train.Len(), s.Symbols)
@@ -98,7 +98,7 @@ func (c *Config) planPass(steps int) error {
 	if t.StepsPerEpoch = cmp.Or(t.StepsPerEpoch, steps); t.StepsPerEpoch != steps {
 		return setting.Errorf("%s must be %d, one pass over the file, or 0 to choose it, got %d: to check more often, set %s", setting.Path("training.steps_per_epoch"), steps, t.StepsPerEpoch, setting.Path("training.check_every"))
 	}
-	if c.published() && t.MaxEpochs < 0 { // fewer than for a new model
+	if c.Published() && t.MaxEpochs < 0 { // fewer than for a new model
 		limit := 20
 		t.MaxEpochs = min(max(3, 300/steps), limit)
 	}
@@ -109,7 +109,7 @@ func (c *Config) planPass(steps int) error {
 // linearTexts returns the number of texts that the linear model learns: see Config.linearTexts. If tokens have several
 // pieces, it counts the pieces.
 func (s *rowSet) linearTexts(c *Config) int {
-	if c.Kind().aligned {
+	if c.Kind().Aligned {
 		return s.Symbols
 	}
 	return s.Train.Len()

@@ -122,22 +122,22 @@ func TestRowsInAnotherEncoding(t *testing.T) {
 	if l := descriptionOf(task); l.Bad != nil || l.Validates != 1 || l.Source.Unknown != 0 || !strings.Contains(l.String(), "€") {
 		t.Errorf("got %+v", l)
 	}
-	examples, _, err := task.ReadExamples(c.Data.ValidationFile)
+	examples, _, err := ReadExamples(task.Model, c.Data.ValidationFile)
 	if err != nil || len(examples) != 1 || examples[0].Source != "grüß" || examples[0].Answer != "€" {
 		t.Errorf("got examples %q, error %v", examples, err)
 	}
 	var out bytes.Buffer
-	err = task.PredictFile(t.Context(), c.Data.ValidationFile, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []any { return []any{"€"} })
+	err = PredictFile(t.Context(), task.Model, c.Data.ValidationFile, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []any { return []any{"€"} })
 	if want := "gr\xfc\xdf,\x80,\x80\n"; err != nil || out.String() != want {
 		t.Errorf("PredictFile wrote %q, error %v, want %q", &out, err, want)
 	}
 	out.Reset()
-	err = task.PredictFile(t.Context(), c.Data.ValidationFile, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []any { return []any{"世"} })
+	err = PredictFile(t.Context(), task.Model, c.Data.ValidationFile, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []any { return []any{"世"} })
 	if err == nil || !strings.Contains(err.Error(), "line 1: the row can't be written with its answer: windows-1252 has no character '世'") {
 		t.Errorf("got error %v", err)
 	}
-	task.Config.Data.Encoding = ""
-	if _, _, err := task.ReadExamples(c.Data.File); err == nil || !strings.Contains(err.Error(), "is not UTF-8") {
+	task.Model.Config.Data.Encoding = ""
+	if _, _, err := ReadExamples(task.Model, c.Data.File); err == nil || !strings.Contains(err.Error(), "is not UTF-8") {
 		t.Errorf("in UTF-8: got error %v", err)
 	}
 }
@@ -402,7 +402,7 @@ func TestSkipBad(t *testing.T) {
 	if l := descriptionOf(task); l.Rows != 40 || l.Validates != 30 || !slices.Equal(l.Bad, []string{"10 bad rows of 50" + bad, "10 bad validation rows of 50" + bad}) {
 		t.Errorf("got %+v, want 40 rows, 30 for validation, and 10 bad ones of each file", l)
 	}
-	examples, notes, err := task.ReadExamples(c.Data.File)
+	examples, notes, err := ReadExamples(task.Model, c.Data.File)
 	if err != nil || len(examples) != 40 || !strings.Contains(fmt.Sprint(notes), "left out 10 bad rows of 50") {
 		t.Errorf("ReadExamples returns %d examples, the notes %q, %v, want 40", len(examples), notes, err)
 	}
@@ -419,7 +419,7 @@ func TestRowTakenAsHeader(t *testing.T) {
 		"text\tlabel\n" + rows:                  "[]",
 	} {
 		file := withFile(t, "classification", "y.tsv", content).Data.File
-		_, notes, err := task.ReadExamples(file)
+		_, notes, err := ReadExamples(task.Model, file)
 		if got := strings.ReplaceAll(fmt.Sprintf("%q", notes), file, "FILE"); got != want || err != nil {
 			t.Errorf("got the notes %s, error %v, want %s", got, err, want)
 		}
@@ -468,7 +468,7 @@ func TestMergeLabels(t *testing.T) {
 	saved := made(t, task.Config) // as for a run that is resumed
 	for name, task := range map[string]*Task{"new": task, "resumed": saved} {
 		other := withFile(t, "classification", "y.tsv", strings.Repeat("a\t billing\n", 3)+"b\tSpam\nc\tNew \n").Data.File
-		examples, _, err := task.ReadExamples(other)
+		examples, _, err := ReadExamples(task.Model, other)
 		got := ""
 		for _, e := range examples {
 			got += e.Answer + ","
@@ -503,9 +503,9 @@ func TestHeaderOfOtherFiles(t *testing.T) {
 		{"yes", "mail,queue\nlate,shop\n", 1, "mail,queue,answer"},
 		{"no", "text,label\nlate,shop\n", 2, "text,label,?"},
 	} {
-		task.Config.Data.Header = test.header
+		task.Model.Config.Data.Header = test.header
 		file := withFile(t, "classification", "y.csv", test.content).Data.File
-		examples, _, err := task.ReadExamples(file)
+		examples, _, err := ReadExamples(task.Model, file)
 		if test.examples == 0 {
 			wantError(t, err, file, test.want)
 			continue
@@ -514,7 +514,7 @@ func TestHeaderOfOtherFiles(t *testing.T) {
 			t.Errorf("header %q, %q: got %d examples, %v, want %d", test.header, test.content, len(examples), err, test.examples)
 		}
 		var out strings.Builder
-		err = task.PredictFile(t.Context(), file, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []any { return []any{"?"} })
+		err = PredictFile(t.Context(), task.Model, file, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []any { return []any{"?"} })
 		if first, _, _ := strings.Cut(out.String(), "\n"); err != nil || first != test.want {
 			t.Errorf("header %q, %q: the output begins with %q, %v, want %q", test.header, test.content, first, err, test.want)
 		}
@@ -678,7 +678,7 @@ func TestBytePairs(t *testing.T) {
 	c := small(t, "seq2seq")
 	c.Data.SourceUnits, c.Data.TargetUnits, c.Data.VocabSize = tokenizer.BPE, tokenizer.BPE, 300
 	task, dir := trained(t, c)
-	if task.Params.Get("embedding.weight") == nil || task.Params.Get("decoder.head.weight") != nil || task.layout.Tokens != task.layout.Classes {
+	if task.Params.Get("embedding.weight") == nil || task.Params.Get("decoder.head.weight") != nil || task.Coder().Layout().Tokens != task.Coder().Layout().Classes {
 		t.Error("sources, answers and the head don't share one table")
 	}
 	l := descriptionOf(task)

@@ -10,13 +10,8 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// Errors about runs that ended early, and about their beginning. Open and Model.Load wrap ErrNoWeights, and ReadRun
-// wraps ErrNoHistory. New and Open wrap ErrFrom if the weights in the Config's From can't be loaded.
-var (
-	ErrNoWeights = runfolder.ErrNoWeights // no weights: the run ended before the end of its first epoch
-	ErrNoHistory = runfolder.ErrNoHistory // no history: the run ended before its first check
-	ErrFrom      = errors.New("can't start from")
-)
+// ErrNoHistory means that a run ended before its first check, so it has no history. ReadRun wraps it.
+var ErrNoHistory = runfolder.ErrNoHistory
 
 // A Run describes the training of a run folder.
 type Run struct {
@@ -49,7 +44,7 @@ func ReadRun(dir string, rules ...data.Rule) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.opened() {
+	if c.Opened() {
 		return nil, fmt.Errorf("%s is a published model, not a run: it has no history", dir)
 	}
 	var s Summary
@@ -61,8 +56,8 @@ func ReadRun(dir string, rules ...data.Rule) (*Run, error) {
 	r := &Run{Config: c, History: record.History, Best: kept(c.Training.Stopping, record.History), Seconds: record.Seconds, Untimed: record.Untimed}
 	if record.Finished {
 		r.Summary, r.Baseline = &s, s.Baseline
-	} else if b, err := c.openBaseline(f); err == nil {
-		r.Baseline = b.values
+	} else if b, err := c.ReadLinear(f, c.id()); err == nil {
+		r.Baseline = b.Values
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

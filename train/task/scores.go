@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/model"
 )
 
-// Scores returns the scores of a Score, a Report of the same model, or both. Either may be nil.
-func (m *Model) Scores(s *Score, r *Report) Scores {
-	k := m.Config.Kind()
+// ScoresOf returns the scores of a Score, a Report of the same model, or both. Either may be nil.
+func ScoresOf(m *model.Model, s *Score, r *Report) Scores {
+	k := configOf(m).Kind()
 	scores := Scores{Task: m.Config.Task.Name, Kind: m.Config.Task.Kind, Score: k.Score, Unit: k.Unit}
 	if s != nil {
 		scores.Loss, scores.Value, scores.Total = finite(s.Loss), finite(s.Value), s.Total
@@ -29,9 +30,9 @@ func (m *Model) Scores(s *Score, r *Report) Scores {
 	return scores
 }
 
-// TextScores returns the scores of a TextScore of the same model.
-func (m *Model) TextScores(s TextScore) Scores {
-	scores := m.Scores(nil, nil)
+// TextScoresOf returns the scores of a TextScore of the same model.
+func TextScoresOf(m *model.Model, s model.TextScore) Scores {
+	scores := ScoresOf(m, nil, nil)
 	scores.Loss, scores.Perplexity, scores.BitsPerByte, scores.Total = finite(s.Loss), finite(s.Perplexity()), finite(s.BitsPerByte()), s.Tokens
 	return scores
 }

@@ -51,7 +51,7 @@ func TestScores(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := judged(t, task, task.Examples(), PredictOptions{})
-			got := task.Scores(&s, r)
+			got := ScoresOf(task.Model, &s, r)
 			if want := slices.Sorted(slices.Values(append(more, always...))); !slices.Equal(keys(t, got), want) {
 				t.Errorf("the keys are %q, want %q", keys(t, got), want)
 			}
@@ -61,7 +61,7 @@ func TestScores(t *testing.T) {
 			if got.Right != nil && *got.Value != float64(*got.Right)/float64(got.Total) {
 				t.Errorf("the value is %g, want %d of %d", *got.Value, *got.Right, got.Total)
 			}
-			if alone := task.Scores(&s, nil); *alone.Value != s.Value || alone.Total != s.Total || alone.Beyond != nil {
+			if alone := ScoresOf(task.Model, &s, nil); *alone.Value != s.Value || alone.Total != s.Total || alone.Beyond != nil {
 				t.Errorf("without a report, got %+v, want the values of %+v", alone, s)
 			}
 		})

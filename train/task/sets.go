@@ -62,11 +62,11 @@ func openRule(c *Config) (set, error) {
 	}
 	coder, err := data.NewCoder(c.Task)
 	if err != nil {
-		return nil, asConfigError(err)
+		return nil, setting.As(err)
 	}
 	split, err := data.NewSplit(c.Task, c.Seed, c.Data.Validation)
 	if err != nil {
-		return nil, asConfigError(setting.Within("data", err))
+		return nil, setting.As(setting.Within("data", err))
 	}
 	s := &ruleSet{coder, split, split.Validation()}
 	examples, err := split.Train(0, 0, 1)
@@ -75,7 +75,7 @@ func openRule(c *Config) (set, error) {
 		_, err = coder.Batch(examples)
 	}
 	if err != nil {
-		return nil, asConfigError(err)
+		return nil, setting.As(err)
 	}
 	return s, nil
 }
@@ -122,7 +122,7 @@ func openText(c *Config) (set, error) {
 	if c.Data.ValidationFile != "" {
 		return nil, setting.Errorf("%s is for rows and for conversations, and %s is a text", setting.Path("data.validation_file"), setting.Path("data.file"))
 	}
-	if c.published() {
+	if c.Published() {
 		c.Task.MaxLen = cmp.Or(c.Task.MaxLen, min(256, c.Task.Published.MaxLen))
 	}
 	text, err := readText(c)
@@ -138,7 +138,7 @@ func openText(c *Config) (set, error) {
 		text.Close()
 		return nil, err
 	}
-	if t := &c.Training; c.published() { // an epoch has as many tokens as the text
+	if t := &c.Training; c.Published() { // an epoch has as many tokens as the text
 		t.StepsPerEpoch = cmp.Or(t.StepsPerEpoch, max(1, text.Len()/(t.BatchSize*s.length)))
 		if t.MaxEpochs < 0 {
 			t.MaxEpochs = 3
@@ -151,7 +151,7 @@ func openText(c *Config) (set, error) {
 
 // textFiles returns the files of a text.
 func (c *Config) textFiles() data.TextFiles {
-	return data.TextFiles{Paths: append([]string{c.Data.File}, c.Data.MoreFiles...), Encoding: c.Data.Encoding, Key: append(c.Data.Columns, "")[0], Whole: c.published()}
+	return data.TextFiles{Paths: append([]string{c.Data.File}, c.Data.MoreFiles...), Encoding: c.Data.Encoding, Key: append(c.Data.Columns, "")[0], Whole: c.Published()}
 }
 
 // readText opens the text with the run's tokenizer or alphabet, or makes these for a new run.
@@ -195,12 +195,12 @@ func (s *textSet) describe(c *Config) error {
 	}
 	if c.Task.Source == nil {
 		c.Task.Alphabet = s.Tokenizer().(*tokenizer.Vocab).Symbols()
-	} else if c.Data.Tokenizers, err = c.tokenizerSums(); err != nil {
+	} else if c.Data.Tokenizers, err = c.TokenizerSums(); err != nil {
 		return err
 	}
 	coder, err := data.NewCoder(c.Task)
 	if err != nil {
-		return asConfigError(err)
+		return setting.As(err)
 	}
 	if masked, ok := coder.(*data.MaskedText); ok {
 		s.masked, s.length = masked, masked.Window()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 )
 
 // For rows of a file, New must choose a MinDelta, so that training ends soon after all answers are right, and checks
@@ -124,9 +125,9 @@ func TestChosenEpochs(t *testing.T) {
 		tune        string
 		steps, want int
 	}{
-		{false, "", 6, 100}, {false, tuneHead, 6, 100}, {false, tuneHead, 300, 15},
-		{true, "", 6, 20}, {true, "", 45, 6}, {true, tuneLoRA, 6, 20}, {true, "", 300, 3},
-		{true, tuneHead, 1, 20}, {true, tuneHead, 6, 20}, {true, tuneHead, 300, 3},
+		{false, "", 6, 100}, {false, model.TuneHead, 6, 100}, {false, model.TuneHead, 300, 15},
+		{true, "", 6, 20}, {true, "", 45, 6}, {true, model.TuneLoRA, 6, 20}, {true, "", 300, 3},
+		{true, model.TuneHead, 1, 20}, {true, model.TuneHead, 6, 20}, {true, model.TuneHead, 300, 3},
 	} {
 		c, err := Named("classification", 0)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 )
 
 // solve trains the head of a model whose other weights don't change. It has the arguments and the result of train.Fit,
@@ -36,20 +37,17 @@ func (t *Task) solve(ctx context.Context, _ train.Problem, _ train.Config, o tra
 // solveFirst solves the head and returns the check as JSON.
 func (t *Task) solveFirst(ctx context.Context, o train.RunOptions) ([]byte, error) {
 	if !t.loadedWhole() {
-		return nil, fmt.Errorf("the head reads weights that %s doesn't have, such as %.100q: train them, too, with another tune than %s", t.Config.From.Dir, t.Loaded.Kept[0], tuneHead)
+		return nil, fmt.Errorf("the head reads weights that %s doesn't have, such as %.100q: train them, too, with another tune than %s", t.Config.From.Dir, t.Loaded.Kept[0], model.TuneHead)
 	}
-	solved, held := (*linear.Model)(nil), 0.0
-	if t.Config.Mix && t.baseline != nil {
-		solved, held = t.baseline.Model, t.baseline.held
-	} else {
-		fitted, err := t.fitLinear(ctx, t.Model, true)
-		if err != nil {
+	solved, _ := t.Linear()
+	if !t.Config.Mix || solved == nil {
+		var err error
+		if solved, t.held, err = t.fitLinear(ctx, t.Model, true); err != nil {
 			return nil, err
 		}
-		solved, held = fitted.Model, fitted.held
 	}
-	t.setHead(solved)
-	check := train.Check{Step: 1, TrainLoss: held}
+	t.setHead(solved.Model)
+	check := train.Check{Step: 1, TrainLoss: t.held}
 	if t.set.judged() > 0 {
 		v, err := t.readValidation(ctx)
 		if err != nil {

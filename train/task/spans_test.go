@@ -18,15 +18,15 @@ func TestSpansOf(t *testing.T) {
 	}{
 		{"nothing", "ann saw", "O O", []Span{}},
 		{"no input", "", "", []Span{}},
-		{"white space", "  Zoë\tsaw \u3000ann  lee  ", "B-PER O B-PER I-PER", []Span{{"PER", 2, 6, "Zoë"}, {"PER", 14, 22, "ann  lee"}}},
-		{"neighbours", "ann bob rome", "B-PER B-PER B-LOC", []Span{{"PER", 0, 3, "ann"}, {"PER", 4, 7, "bob"}, {"LOC", 8, 12, "rome"}}},
-		{"IOBES", "a b c d", "S-x B-y I-y E-y", []Span{{"x", 0, 1, "a"}, {"y", 2, 7, "b c d"}}},
-		{"without types", "a b", "B I", []Span{{"", 0, 3, "a b"}}},
+		{"white space", "  Zoë\tsaw \u3000ann  lee  ", "B-PER O B-PER I-PER", []Span{span("PER", 2, 6, "Zoë"), span("PER", 14, 22, "ann  lee")}},
+		{"neighbours", "ann bob rome", "B-PER B-PER B-LOC", []Span{span("PER", 0, 3, "ann"), span("PER", 4, 7, "bob"), span("LOC", 8, 12, "rome")}},
+		{"IOBES", "a b c d", "S-x B-y I-y E-y", []Span{span("x", 0, 1, "a"), span("y", 2, 7, "b c d")}},
+		{"without types", "a b", "B I", []Span{span("", 0, 3, "a b")}},
 		{"not an entity", "a b", "� NOUN", []Span{}},
 		{"more tags", "ann", "B-PER I-PER", nil},
 		{"more symbols", "ann lee", "B-PER", nil},
 	} {
-		if got := m.spansOf(test.source, strings.Fields(test.tags)); !slices.Equal(got, test.want) || (got == nil) != (test.want == nil) {
+		if got := m.SpansOf(test.source, strings.Fields(test.tags)); !slices.Equal(got, test.want) || (got == nil) != (test.want == nil) {
 			t.Errorf("%s: got %+v, want %+v", test.name, got, test.want)
 		}
 	}
@@ -44,7 +44,7 @@ func TestAnswerSpans(t *testing.T) {
 		}
 		found := 0
 		for _, a := range answers {
-			want := task.spansOf(a.Input, strings.Fields(a.Text))
+			want := task.SpansOf(a.Input, strings.Fields(a.Text))
 			if !marked || a.Err != nil {
 				want = nil
 			}

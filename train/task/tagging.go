@@ -18,6 +18,7 @@ import (
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/score"
 )
 
@@ -25,13 +26,12 @@ import (
 type tagging struct{ common }
 
 var taggingKind = tagging{common{Kind{
-	Name: data.KindTagging, About: "the tag of each token in a file",
-	Rows: true, columns: []table.Column{
+	Kind: model.KindOf(data.KindTagging), About: "the tag of each token in a file",
+	columns: []table.Column{
 		{Role: "token list", Names: []string{"tokens", "words", "text", "sentence", "source"}},
 		{Role: "tag list", Names: []string{"tags", "labels", "ner_tags", "pos_tags", "target"}},
 	},
-	Classes: true, linear: linearClasses{}, AnswerUnits: true, Spans: true, Unit: "tags", Right: "right", LossUnit: "nats",
-	aligned: true, units: "characters, tokens, words", usual: tokenizer.Tokens, // no byte pairs: only a part of a word would have the tag
+	linear: linearClasses{}, Unit: "tags", Right: "right", LossUnit: "nats", usual: tokenizer.Tokens,
 }}}
 
 func (tagging) check(c *Config) error {
@@ -43,7 +43,7 @@ func (tagging) check(c *Config) error {
 
 // tagged reports whether rows of a file are tokens with their tags, so that the file may be CoNLL.
 func (c *Config) tagged() bool {
-	return c.fromRows() && kindOf(c.Task.Kind).about().aligned && c.Data.SourceUnits != tokenizer.Characters && c.Data.TargetUnits != tokenizer.Characters
+	return c.FromRows() && kindOf(c.Task.Kind).about().Aligned && c.Data.SourceUnits != tokenizer.Characters && c.Data.TargetUnits != tokenizer.Characters
 }
 
 // row returns an error if a row doesn't have one tag per symbol, or if a published tokenizer drops one of its words.
@@ -128,27 +128,6 @@ func wordTags(tag string, n int) []string {
 	return tags
 }
 
-// tokenTags leaves one tag per token in an answer for words: the tag of the token's first word.
-func (m *Model) tokenTags(a *Answer) {
-	words, _, err := m.Config.Task.Tagged(a.Input)
-	if err != nil || a.Err != nil {
-		return
-	}
-	firsts := func(answer string) string {
-		var tags []string
-		for i, tag := range strings.Fields(answer) {
-			if i == 0 || words[i-1].End < words[i].Start {
-				tags = append(tags, tag)
-			}
-		}
-		return strings.Join(tags, " ")
-	}
-	a.Text = firsts(a.Text)
-	for i, t := range a.Top {
-		a.Top[i].Text = firsts(t.Text)
-	}
-}
-
 func (tagging) values(r *Report) map[string]float64 {
 	values := map[string]float64{"accuracy": r.Classes.Accuracy()}
 	if r.HasEntities() {
@@ -157,61 +136,18 @@ func (tagging) values(r *Report) map[string]float64 {
 	return values
 }
 
-func (tagging) network(m *Model) (network, error) {
-	net, err := layers.NewEncoder(m.Params, m.Config.Model)
-	m.features = func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		x, err := net.States(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Dim)
-		if err != nil {
-			return nil, err
-		}
-		return net.Transform.Forward(b, x)
-	}
-	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Classes)
-	})
-	tags := entityTags(&m.Config)
-	if tags != nil {
+func (tagging) learner(t *Task) learner {
+	c := labelLearner{Task: t}
+	if tags := t.Config.EntityTags(); tags != nil {
 		c.more = append(c.more, one(func(b *layers.Build, logits, targets *G.Node) (train.Metric, error) {
 			return entityF1(tags, b, logits, targets)
 		}))
 	}
-	return tagger{c, tags}, err
-}
-
-// A tagger is the network of tagging.
-type tagger struct {
-	classifier
-	tags []string // text of each id, or nil: see entityTags
-}
-
-// spans returns the entities that the chosen tags mark in the input.
-func (t tagger) spans(input string, c choice) []Span {
-	if t.tags == nil {
-		return nil
-	}
-	tags := make([]string, len(c.targets))
-	for i, id := range c.targets {
-		tags[i] = t.tags[id]
-	}
-	return t.spansOf(input, tags)
-}
-
-// spansOf returns the entities that tags mark in a source. It returns nil if the source doesn't have a tag per symbol.
-func (m *Model) spansOf(source string, tags []string) []Span {
-	symbols, _, err := m.Config.Task.Tagged(source)
-	if err != nil || len(symbols) != len(tags) {
-		return nil
-	}
-	spans := []Span{}
-	for _, e := range score.FindEntities(tags) {
-		start, end := symbols[e.Start].Start, symbols[e.End-1].End
-		spans = append(spans, Span{e.Type, start, end, source[start:end]})
-	}
-	return spans
+	return c
 }
 
 func (tagging) metrics(c *Config) metrics {
-	if !c.fromRows() || c.Task.Target != nil && entityTags(c) == nil {
+	if !c.FromRows() || c.Task.Target != nil && c.EntityTags() == nil {
 		return metrics{accuracy}
 	}
 	return metrics{accuracy, {Name: "entity_f1", About: "F1 score of entities in the tags of a file, such as B-PER and I-PER"}}
@@ -243,12 +179,12 @@ func entityF1(tags []string, b *layers.Build, logits, targets *G.Node) (train.Me
 }
 
 // judge also counts entities.
-func (tagging) judge(m *Model, r *Report, j *Judged) {
-	answer, references := m.compare(r, j)
+func (tagging) judge(m *model.Model, r *Report, j *Judged) {
+	answer, references := r.compare(m, j)
 	r.countClasses(j, answer, references[0])
 	r.Entities.Add(answer, references[0])
 	if j.Answer.Spans != nil {
-		j.Spans = m.spansOf(j.Source, references[0])
+		j.Spans = m.SpansOf(j.Source, references[0])
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/score"
 )
 
@@ -70,7 +71,7 @@ func TestTaggingWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := answers[0]; a.Text != "O B-LOC I-LOC I-LOC O B-PER O O O O" ||
-		!slices.Equal(a.Spans, []Span{{"LOC", 3, 9, "Al-Ain"}, {"PER", 11, 15, "Zoë"}}) {
+		!slices.Equal(a.Spans, []Span{span("LOC", 3, 9, "Al-Ain"), span("PER", 11, 15, "Zoë")}) {
 		t.Errorf("got %+v", a)
 	}
 
@@ -80,7 +81,7 @@ func TestTaggingWords(t *testing.T) {
 	}
 	var out strings.Builder
 	var spans [][]Span
-	err = m.PredictFile(t.Context(), file, &out, PredictOptions{Top: 2}, []string{"answer"}, func(_ int, a Answer) []any {
+	err = PredictFile(t.Context(), m, file, &out, PredictOptions{Top: 2}, []string{"answer"}, func(_ int, a Answer) []any {
 		spans = append(spans, a.Spans)
 		if len(a.Top) != 2 || a.Top[0].Text != a.Text {
 			t.Errorf("got the likeliest answers %+v to %q", a.Top, a.Text)
@@ -93,11 +94,11 @@ func TestTaggingWords(t *testing.T) {
 	if len(spans) != 2 || len(spans[0]) != 2 || spans[0][0].Text != "Al-Ain" || spans[1][1].Text != "U.S." {
 		t.Errorf("got the spans %+v", spans)
 	}
-	examples, _, err := m.ReadExamples(c.Data.File)
+	examples, _, err := ReadExamples(m, c.Data.File)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := m.Judge(t.Context(), examples[:20], PredictOptions{})
+	r, err := Judge(t.Context(), m, examples[:20], PredictOptions{})
 	if err != nil || r.Entities.Total().F1 < 0.99 || r.UnknownReferences > 0 {
 		t.Errorf("got %v, %v, want all entities found", r, err)
 	}
@@ -133,33 +134,29 @@ func TestTaggingPublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := answers[0]; a.Text != "O B-LOC I-LOC I-LOC I-LOC B-PER" || len(a.Top) != 2 || !slices.Equal(a.Spans, []Span{{"LOC", 3, 7, "u.s."}, {"PER", 8, 11, "zoe"}}) {
+	if a := answers[0]; a.Text != "O B-LOC I-LOC I-LOC I-LOC B-PER" || len(a.Top) != 2 || !slices.Equal(a.Spans, []Span{span("LOC", 3, 7, "u.s."), span("PER", 8, 11, "zoe")}) {
 		t.Errorf("got %+v", a)
 	}
-	if a := answers[1]; a.Text != "B-PER I-PER O" || !slices.Equal(a.Spans, []Span{{"PER", 0, 7, "tom lee"}}) {
+	if a := answers[1]; a.Text != "B-PER I-PER O" || !slices.Equal(a.Spans, []Span{span("PER", 0, 7, "tom lee")}) {
 		t.Errorf("got %+v", a)
 	}
 	wantError(t, answers[2].Err, "must have 1 to 32 symbols, got 0")
 	wantError(t, answers[3].Err, "must have 1 to 32 symbols")
-	if a := answers[4]; a.Text != "O B-LOC B-PER O" || !slices.Equal(a.Spans, []Span{{"LOC", 3, 7, "bern"}, {"PER", 8, 11, "zoe"}}) {
+	if a := answers[4]; a.Text != "O B-LOC B-PER O" || !slices.Equal(a.Spans, []Span{span("LOC", 3, 7, "bern"), span("PER", 8, 11, "zoe")}) {
 		t.Errorf("got %+v", a)
 	}
-	for _, a := range answers[:2] { // the logits at the first pieces say the same; each character is a piece
-		b, _ := m.encode(a.Input)
-		_, logits, err := m.capture(m.reading(b, nil).batch, "")
+	for _, a := range answers[:2] { // the logits say the same
+		_, outputs, err := m.Outputs(t.Context(), []string{a.Input}, mixture{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var tags []int
-		logProb, classes := 0.0, m.layout.Classes
-		spaced := strings.Join(slices.Collect(text.Words(a.Input)), " ")
-		for i := range spaced {
-			if i == 0 || spaced[i-1] == ' ' {
-				best, p := likeliest(logits[i*classes:][:classes])
-				tags, logProb = append(tags, best), logProb+p
-			}
+		logProb := 0.0
+		for logits := range slices.Chunk(outputs[0].Network, m.Coder().Layout().Classes) {
+			best, p := model.Likeliest(logits)
+			tags, logProb = append(tags, best), logProb+p
 		}
-		if text, err := m.coder.Answer(tags); err != nil || text != a.Text || math.Abs(logProb-a.LogProb) > 1e-5 {
+		if text, err := m.Coder().Answer(tags); err != nil || text != a.Text || math.Abs(logProb-a.LogProb) > 1e-5 {
 			t.Errorf("%q: got %s with %v, want %s with %v, %v", a.Input, a.Text, a.LogProb, text, logProb, err)
 		}
 	}
@@ -167,15 +164,15 @@ func TestTaggingPublished(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "new.conll")
 	write(t, file, "in\nbern\n\ntom\nlee\nis\n")
 	var out strings.Builder
-	err = m.PredictFile(t.Context(), file, &out, PredictOptions{}, []string{"answer"}, func(_ int, a Answer) []any { return []any{a.Text} })
+	err = PredictFile(t.Context(), m, file, &out, PredictOptions{}, []string{"answer"}, func(_ int, a Answer) []any { return []any{a.Text} })
 	if want := "in O\nbern B-LOC\n\ntom B-PER\nlee I-PER\nis O\n"; err != nil || out.String() != want {
 		t.Errorf("got %q, %v, want %q", out.String(), err, want)
 	}
-	examples, _, err := m.ReadExamples(c.Data.File)
+	examples, _, err := ReadExamples(m, c.Data.File)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := m.Judge(t.Context(), examples[:20], PredictOptions{})
+	r, err := Judge(t.Context(), m, examples[:20], PredictOptions{})
 	if err != nil || r.Entities.Total().F1 < 0.99 || r.Right != len(r.Judged) || r.Classes.Macro().Rows < 80 {
 		t.Errorf("got %v, %v, want all entities found, and tags counted per word", r, err)
 	}

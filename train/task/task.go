@@ -16,11 +16,15 @@ import (
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 )
 
 // A Task is a model with its data. Make one with New, and call Close after use.
 type Task struct {
-	*Model
+	*model.Model
+	Config Config // with the settings of the Model
+
+	learner
 
 	// Loaded lists which parameters New didn't load from the run in Config.From, and which weights of that run it
 	// didn't use.
@@ -29,7 +33,13 @@ type Task struct {
 	made      time.Duration // time that New took
 	unstarted error         // why Config.From can't be loaded; no error for a run that already has a checkpoint
 	set       set
+
+	classWeights []float64 // weights of the classes in the loss; nil means 1 for each
+	held         float64   // loss of the linear model on the training rows, by models that haven't seen the row
 }
+
+// Of returns a task that has only a model: no examples and no data.
+func Of(m *model.Model) *Task { return &Task{Model: m, Config: *configOf(m)} }
 
 // New makes the task that a configuration describes: it opens the data and makes a model with new weights, which depend
 // on the seed. If the task needs no file, the rule must have a Sample and an Answer. The error is a *ConfigError if a
@@ -42,52 +52,55 @@ func New(c Config) (*Task, error) {
 	switch {
 	case c.Drawn():
 		open = openRule
-	case c.fromRows():
+	case c.FromRows():
 		open = openRows
 	case c.Task.Kind == data.KindText && c.Data.File != "" && c.textFiles().HaveChats():
 		open = openChats
 	}
-	if c.opened() {
+	if c.Opened() {
 		return nil, setting.Errorf("a published model learns from a file: set %s", setting.Path("data.file"))
 	}
 	c.imply()
 	if err := c.check(false); err != nil {
 		return nil, err
 	}
-	c.Spelled = spells(c.Task)
+	c.Spelled = model.Spells(c.Task)
 	s, err := open(&c)
 	if err != nil {
 		return nil, err
 	}
-	m, err := newModel(c)
-	if err == nil {
-		err = m.Config.checkMemory(m.layout)
-	}
-	if err == nil {
-		err = m.build()
+	var m *model.Model
+	if err = c.check(true); err == nil {
+		m, err = model.New(c.Config, func(decided *model.Config, l data.Layout) error {
+			c.Config = *decided
+			c.divide()
+			return c.checkMemory(l)
+		})
 	}
 	if err != nil {
 		s.close()
-		return nil, err
+		return nil, setting.As(err)
 	}
-	t := &Task{Model: m, set: s}
+	t := &Task{Model: m, Config: c, set: s}
 	if c.From.Dir != "" {
-		t.Loaded, err = m.loadFrom()
+		t.Loaded, err = m.LoadFrom()
 		if err == nil {
-			err = m.tune(t.Loaded.Kept)
+			err = m.Tune(t.Loaded.Kept)
 		}
-		if err != nil && (c.From.SHA256 == "" || c.partial()) {
+		if err != nil && (c.From.SHA256 == "" || c.Partial()) {
 			s.close()
 			return nil, err
 		}
 		t.unstarted = err
 	}
-	if err := m.completePublished(); err != nil {
+	if err := m.CompletePublished(); err != nil {
 		s.close()
 		return nil, err
 	}
+	t.Config.Config = m.Config
+	t.learner = kindOf(c.Task.Kind).learner(t)
 	if rows, ok := s.(*rowSet); ok {
-		m.classWeights = rows.classWeights
+		t.classWeights = rows.classWeights
 	}
 	t.made = time.Since(began)
 	return t, nil
@@ -101,7 +114,7 @@ func (c Config) Check() error {
 
 // imply sets what follows from other settings.
 func (c *Config) imply() {
-	c.Task.Pairs = c.Task.Pairs || c.fromRows() && c.Kind().Pairs && len(c.Data.Columns) == 3
+	c.Task.Pairs = c.Task.Pairs || c.FromRows() && c.Kind().Pairs && len(c.Data.Columns) == 3
 	c.direct()
 }
 
@@ -135,25 +148,25 @@ func (t *Task) Examples() []data.Example {
 // Problem returns the task in the form that train.Fit needs. Pass Fit the settings in Config.Training.Config, and
 // RunOptions with the Config's Seed. It is the network that learns: a linear model isn't a part of the Problem.
 func (t *Task) Problem() train.Problem {
-	n := t.network
+	n := t.Network()
 	dataset := func(e examples) train.Dataset {
 		return train.Dataset{Len: e.n, Order: e.order, Bucket: e.bucket, Batch: func(examples []int) ([]*tensor.Dense, error) {
 			b, err := e.batch(examples)
 			if err != nil {
 				return nil, err
 			}
-			return append(n.values(b), n.targets(b)...), nil
+			return append(n.Values(b), t.targets(b)...), nil
 		}}
 	}
-	inputs := len(n.inputs(G.NewGraph(), 1, t.layout))
+	inputs := len(n.Inputs(G.NewGraph(), 1, t.Coder().Layout()))
 	return train.Problem{
-		Params: t.trained(),
+		Params: t.Trained(),
 		Loss: func(b *layers.Build, nodes G.Nodes) (layers.Loss, []train.Metric, error) {
-			out, err := n.states(b, nodes[:inputs])
+			out, err := n.States(b, nodes[:inputs])
 			if err != nil {
 				return layers.Loss{}, nil, err
 			}
-			return n.loss(b, out, nodes[inputs:])
+			return t.loss(b, out, nodes[inputs:])
 		},
 		Train:          dataset(t.set.train(t.Config.Training)),
 		Validation:     dataset(t.set.validation()),
@@ -163,8 +176,8 @@ func (t *Task) Problem() train.Problem {
 
 // Evaluate scores the answers of the model with its present parameters to the validation examples.
 func (t *Task) Evaluate(ctx context.Context) (Score, error) {
-	if t.noBaseline != nil {
-		return Score{}, t.noBaseline
+	if _, err := t.Linear(); err != nil {
+		return Score{}, err
 	}
 	if t.mixes() {
 		v, err := t.readValidation(ctx)
@@ -178,12 +191,12 @@ func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	if err := checkFinite(values["val_loss"]); err != nil {
+	if err := model.CheckFinite(values["val_loss"]); err != nil {
 		return Score{}, err
 	}
 	s := t.score(values["val_loss"], values)
 	if t.Config.Kind().Embeds && t.set.judged() > 0 {
-		r, err := t.Judge(ctx, t.Examples(), PredictOptions{})
+		r, err := Judge(ctx, t.Model, t.Examples(), model.PredictOptions{})
 		if err != nil {
 			return s, err
 		}

@@ -244,7 +244,7 @@ func TestNewErrors(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
-		{"nothing", func(c *Config) { *c = Config{} }, "format must be 4, got 0"},
+		{"nothing", func(c *Config) { *c = Config{} }, "format must be 5, got 0"},
 		{"no samples", func(c *Config) { c.Task.Sample = nil }, `the task "copy" has no Sample or no Answer`},
 		{"no kind", func(c *Config) { c.Task.Kind = "" }, "the kind must be"},
 		{"a rule with long samples", func(c *Config) {
@@ -398,12 +398,8 @@ func TestCollisionsAreFound(t *testing.T) {
 	}
 	_, evaluating := task.Evaluate(t.Context())
 	_, predicting := task.Predict("gorgonia")
-	b, a := task.encode("gorgonia")
-	if a.Err != nil {
-		t.Fatal(a.Err)
-	}
-	_, _, capturing := task.capture(b, "")
-	for name, err := range map[string]error{"Evaluate": evaluating, "Predict": predicting, "capture": capturing} {
+	_, attending := task.Attention("gorgonia", "")
+	for name, err := range map[string]error{"Evaluate": evaluating, "Predict": predicting, "Attention": attending} {
 		if err == nil || !strings.Contains(err.Error(), "another name") {
 			t.Errorf("%s: got error %v, want one that asks for another name", name, err)
 		}
@@ -413,7 +409,7 @@ func TestCollisionsAreFound(t *testing.T) {
 func TestGenerate(t *testing.T) {
 	task := fitted(t, small(t, "text"))
 	var s strings.Builder
-	if g, err := task.Generate(t.Context(), &s, Prompt{Text: "The quick"}, GenerateOptions{MaxTokens: 40, Echo: true}); err != nil || g != (Generated{9, 40, "length"}) || !strings.HasPrefix(s.String(), "The quick") || len(s.String()) != 49 {
+	if g, err := task.Generate(t.Context(), &s, Prompt{Text: "The quick"}, GenerateOptions{MaxTokens: 40, Echo: true}); err != nil || g != (Generated{PromptTokens: 9, Tokens: 40, Finish: "length"}) || !strings.HasPrefix(s.String(), "The quick") || len(s.String()) != 49 {
 		t.Errorf("Generate writes %q, %v, want the prompt and 40 characters", s.String(), err)
 	}
 	for _, test := range []struct {
@@ -528,7 +524,7 @@ func TestMemoryBound(t *testing.T) {
 			if _, err := train.Fit(ctx, task.Problem(), task.Config.Training.Config, options); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
-			bound, _ := task.Config.leastMemory(task.layout)
+			bound, _ := task.Config.leastMemory(task.Coder().Layout())
 			t.Logf("train.Fit estimates %.0f MB, leastMemory %.0f MB", takes/(1<<20), bound/(1<<20))
 			if bound > takes || takes > 40<<20+4*bound {
 				t.Errorf("train.Fit estimates %.0f MB, leastMemory %.0f MB: want between a quarter of that and all", takes/(1<<20), bound/(1<<20))

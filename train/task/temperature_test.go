@@ -7,7 +7,6 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/runfolder"
 )
 
 // A model that learned noise by heart is less sure of its answers after calibration, and gives the same answers. The
@@ -22,20 +21,20 @@ func TestTemperature(t *testing.T) {
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
 	c.Training.MaxEpochs, c.Training.Stopping.KeepLast, c.Training.Optimizer.LearningRate = 15, true, 0.01
 	task, dir := trained(t, c)
-	if task.mixture.temperature <= 1.2 {
-		t.Fatalf("the mixture is %+v, want a temperature above 1.2 for a model that learned noise", task.mixture)
+	if task.Mixture().Temperature <= 1.2 {
+		t.Fatalf("the mixture is %+v, want a temperature above 1.2 for a model that learned noise", task.Mixture())
 	}
 	calibrated := judged(t, task, task.Examples(), PredictOptions{})
 	opened, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := opened.Judge(t.Context(), task.Examples(), PredictOptions{})
+	again, err := Judge(t.Context(), opened, task.Examples(), PredictOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	fitted := task.mixture
-	task.mixture = mixture{}
+	fitted := task.Mixture()
+	task.SetMixture(mixture{})
 	plain := judged(t, task, task.Examples(), PredictOptions{})
 	for i, j := range calibrated.Judged {
 		if p := plain.Judged[i].Answer; j.Answer.Text != p.Text || j.Answer.LogProb >= p.LogProb {
@@ -46,18 +45,8 @@ func TestTemperature(t *testing.T) {
 		}
 	}
 
-	metadata := runfolder.Metadata(task.Config.id())
-	for _, bad := range []string{"", "0.001", "NaN", "1e9"} {
-		metadata[temperatureKey] = bad
-		_, err := readMixture(metadata)
-		wantError(t, err, "heed.temperature must be from 0.01 to 100")
-	}
-	delete(metadata, temperatureKey)
-	metadata[linearKey] = "1.5"
-	_, err = readMixture(metadata)
-	wantError(t, err, "heed.linear must be from 0 to 1")
-	if err := opened.Load(dir); err != nil || opened.mixture != fitted {
-		t.Errorf("Load: got %v and the mixture %+v, want %+v", err, opened.mixture, fitted)
+	if err := opened.Load(dir); err != nil || opened.Mixture() != fitted {
+		t.Errorf("Load: got %v and the mixture %+v, want %+v", err, opened.Mixture(), fitted)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestThreshold(t *testing.T) {
 		p     float64
 		top   int
 	}{{"vowel", middle, 0}, {"vowel", middle, 1}, {"vowel", middle, 2}, {"other", 1 - middle + 1e-4, 0}, {"vowel", 0, 2}, {"vowel", 1, 0}} {
-		o := PredictOptions{Top: test.top, Threshold: Threshold{test.label, test.p}}
+		o := PredictOptions{Top: test.top, Threshold: Threshold{Label: test.label, P: test.p}}
 		answers, err := task.PredictAll(t.Context(), inputs, o)
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func TestThreshold(t *testing.T) {
 			t.Errorf("%v: the answers are %v", o, counts)
 		}
 	}
-	all := judged(t, task, task.Examples(), PredictOptions{Threshold: Threshold{"vowel", 0}})
+	all := judged(t, task, task.Examples(), PredictOptions{Threshold: Threshold{Label: "vowel", P: 0}})
 	if n := all.Classes.Count("vowel", "other") + all.Classes.Count("vowel", "vowel"); n != len(task.Examples()) {
 		t.Errorf("Judge counts %d answers vowel, want %d", n, len(task.Examples()))
 	}
@@ -70,11 +70,11 @@ func TestThreshold(t *testing.T) {
 		t    Threshold
 		want string
 	}{
-		{task.Model, Threshold{"vowels", 0.5}, `threshold must name one of the labels "other" and "vowel", got "vowels"; did you mean vowel?`},
-		{task.Model, Threshold{"vowel", 1.5}, "threshold must be a probability from 0 to 1, got 1.5"},
-		{task.Model, Threshold{"vowel", math.NaN()}, "threshold must be a probability from 0 to 1, got NaN"},
-		{task.Model, Threshold{"", 0.5}, "threshold must name one of the labels"},
-		{three.Model, Threshold{"low", 0.5}, "threshold is for models with two labels, not for the task classification"},
+		{task.Model, Threshold{Label: "vowels", P: 0.5}, `threshold must name one of the labels "other" and "vowel", got "vowels"; did you mean vowel?`},
+		{task.Model, Threshold{Label: "vowel", P: 1.5}, "threshold must be a probability from 0 to 1, got 1.5"},
+		{task.Model, Threshold{Label: "vowel", P: math.NaN()}, "threshold must be a probability from 0 to 1, got NaN"},
+		{task.Model, Threshold{Label: "", P: 0.5}, "threshold must name one of the labels"},
+		{three.Model, Threshold{Label: "low", P: 0.5}, "threshold is for models with two labels, not for the task classification"},
 	} {
 		_, err := test.m.PredictAll(t.Context(), nil, PredictOptions{Threshold: test.t})
 		if wrong := (*ConfigError)(nil); !errors.As(err, &wrong) || !strings.Contains(err.Error(), test.want) {

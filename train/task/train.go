@@ -15,6 +15,7 @@ import (
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 )
 
 // ErrFinished means that the run in a folder is finished.
@@ -51,20 +52,20 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 	if !first || options.Log == nil {
 		options.Log = io.Discard
 	}
-	if t.Config.hasBaseline() {
+	if t.Config.HasLinear() {
 		if first {
 			err = t.takeBaseline(ctx, w)
 		}
 		if _, err := train.Broadcast(options.Group, nil, err); err != nil {
 			return nil, err
 		}
-		if first && t.baseline != nil {
-			io.WriteString(options.Log, valuesText("Baseline: "+t.baseline.about(), kindOf(t.Config.Task.Kind).metrics(&t.Config), t.baseline.values))
+		if l, _ := t.Linear(); first && l != nil {
+			io.WriteString(options.Log, valuesText("Baseline: "+l.About(), kindOf(t.Config.Task.Kind).metrics(&t.Config), l.Values))
 		}
 	}
 	sizes, validation := "", ""
 	if !t.Config.Kind().Rows && t.DescribeData() == "" { // which otherwise has the sizes
-		sizes = fmt.Sprintf(", a text of %d characters, a vocabulary of %d", t.Config.Data.Characters, t.layout.Tokens)
+		sizes = fmt.Sprintf(", a text of %d characters, a vocabulary of %d", t.Config.Data.Characters, t.Coder().Layout().Tokens)
 	}
 	if t.set.judged() == 0 {
 		validation = ", without validation"
@@ -114,7 +115,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 		return false, nil
 	}
 	fit := train.Fit
-	if t.Config.solved() {
+	if t.Config.Solved() {
 		fit = t.solve
 	}
 	result, err := fit(ctx, t.Problem(), t.Config.Training.Config, options)
@@ -127,8 +128,8 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 			return nil, err
 		}
 	}
-	if first && t.mixture != (mixture{}) {
-		if err := t.save(dir, t.mixture); err != nil {
+	if x := t.Mixture(); first && x != (model.Mixture{}) {
+		if err := t.save(dir, x); err != nil {
 			return nil, err
 		}
 	}
@@ -153,11 +154,11 @@ func (t *Task) summary(r *train.Result) *Summary {
 		Task: t.Config.Task.Name, Seed: t.Config.Seed, BestEpoch: r.Best.Epoch, StoppedEarly: r.StoppedEarly, Because: r.StoppedBecause,
 		TrainLoss: r.Best.TrainLoss, Params: t.Params.Count(), Best: r.Best, Unfinished: r.Unfinished,
 	}
-	if t.Config.partial() {
-		s.Trained = t.trained().Count()
+	if t.Config.Partial() {
+		s.Trained = t.Trained().Count()
 	}
-	if t.baseline != nil {
-		s.Baseline = t.baseline.values
+	if l, _ := t.Linear(); l != nil {
+		s.Baseline = l.Values
 	}
 	if n := len(r.History); n > 0 {
 		s.Epochs = r.History[n-1].Epoch + 1
@@ -170,24 +171,25 @@ func (t *Task) summary(r *train.Result) *Summary {
 }
 
 // save writes the weights of a model that answers with the mixture.
-func (t *Task) save(dir string, x mixture) error {
-	return t.trained().Save(filepath.Join(dir, runfolder.WeightsFile), x.metadata(t.Config.id()))
+func (t *Task) save(dir string, x model.Mixture) error {
+	return t.Trained().Save(filepath.Join(dir, runfolder.WeightsFile), x.Metadata(t.Config.id()))
 }
 
 // better returns the better one of the linear model and of the network at a check: an interrupted training answers with
 // it.
-func (t *Task) better(c train.Check) mixture {
-	if !t.Config.Mix || t.baseline == nil {
-		return mixture{}
+func (t *Task) better(c train.Check) model.Mixture {
+	l, _ := t.Linear()
+	if !t.Config.Mix || l == nil {
+		return model.Mixture{}
 	}
 	names := []string{t.Config.Kind().Score, "mean_absolute_error"} // one row has no r2
 	for _, m := range kindOf(t.Config.Task.Kind).metrics(&t.Config) {
-		linear, known := t.baseline.values[m.Name]
+		linear, known := l.Values[m.Name]
 		if network := c.Metrics["val_"+m.Name]; known && slices.Contains(names, m.Name) && (network > linear) == !m.Value.lower {
-			return mixture{}
+			return model.Mixture{}
 		}
 	}
-	return mixture{linear: 1}
+	return model.Mixture{Linear: 1}
 }
 
 // take lets the first process lock the folder, and begin or resume a run there. All processes return the same error.
@@ -227,11 +229,11 @@ func (t *Task) begin(ctx context.Context, w *runfolder.Writer) error {
 	if begun, err := w.HasRun(); err != nil {
 		return err
 	} else if !begun {
-		if err := w.WriteTokenizers(t.Config.tokenizers()); err != nil {
+		if err := w.WriteTokenizers(t.Config.Tokenizers()); err != nil {
 			return err
 		}
-		if t.Config.published() {
-			if err := w.WritePublished(t.Config.archive); err != nil {
+		if t.Config.Published() {
+			if err := w.WritePublished(t.Config.Archive); err != nil {
 				return err
 			}
 		}
@@ -243,8 +245,9 @@ func (t *Task) begin(ctx context.Context, w *runfolder.Writer) error {
 	}
 	raised := saved
 	raised.Training.MaxEpochs, raised.Training.Stopping.Patience = t.Config.Training.MaxEpochs, t.Config.Training.Stopping.Patience
-	raised.moveTo(t.Config)
-	if err := saved.decide(t.layout); err != nil || !same(raised, t.Config) {
+	raised.MoveTo(t.Config.Config)
+	saved.divide()
+	if err := saved.Decide(t.Coder().Layout()); err != nil || !model.Same(raised, t.Config) {
 		return fmt.Errorf("%s holds a run with another configuration: choose another folder", w.Dir)
 	}
 	if err := w.CheckSizes(t.Params.Count()); err != nil {
@@ -255,10 +258,10 @@ func (t *Task) begin(ctx context.Context, w *runfolder.Writer) error {
 		return err
 	}
 	moved := saved
-	if moved.moveTo(t.Config); finished && same(moved, t.Config) {
+	if moved.MoveTo(t.Config.Config); finished && model.Same(moved, t.Config) {
 		return ErrFinished
 	}
-	if same(saved, t.Config) && !w.Has(runfolder.SummaryFile) {
+	if model.Same(saved, t.Config) && !w.Has(runfolder.SummaryFile) {
 		return nil
 	}
 	if err := saved.raisedTo(t.Config); err != nil {

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -22,13 +24,9 @@ func TestTraining(t *testing.T) {
 		c.Training.Optimizer.Schedule.WarmUp, c.Training.Optimizer.Schedule.Decay = 5, 15
 		c.Training.StepsPerEpoch, c.Training.CheckEvery = 10, 5
 		change(&c.Training)
-		content, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := parseConfig(content)
-		if err != nil || !same(back, c) {
-			t.Fatalf("decoded from JSON: got %+v, %v, want %+v", back.Training, err, c.Training)
+		var back Config
+		if must.Do(t, json.Unmarshal(must.Get(json.Marshal(c))(t), &back)); !model.Same(back, c) {
+			t.Fatalf("decoded from JSON: got %+v, want %+v", back.Training, c.Training)
 		}
 		task := made(t, c)
 		r, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: task.Config.Seed})

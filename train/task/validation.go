@@ -5,24 +5,29 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/heed-go/heed/train/model"
 )
 
 // mixes reports whether answers are mixed from those of the network and of the linear model.
-func (t *Task) mixes() bool { return t.Config.Mix && t.baseline != nil && t.set.judged() > 0 }
+func (t *Task) mixes() bool {
+	l, _ := t.Linear()
+	return t.Config.Mix && l != nil && t.set.judged() > 0
+}
 
 // judgeValidation lets the trained model answer the validation rows. It chooses the mixture of its answers, or the
 // temperature of a network alone, and sets the fields of the summary that depend on single answers. Only the first
 // process of a group does that, except for vectors.
 func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) error {
-	t.mixture = t.usualMixture()
+	t.SetMixture(t.usualMixture())
 	k, c := t.Config.Kind(), &t.Config
-	if !c.fromRows() || !s.Best.Validated || !first && !k.Embeds {
+	if !c.FromRows() || !s.Best.Validated || !first && !k.Embeds {
 		return nil
 	}
 	var r *Report
 	var err error
-	switch {
-	case t.mixes(), t.features != nil && c.Task.Classes != nil:
+	switch l, _ := t.Linear(); {
+	case t.mixes(), t.HasFeatures() && c.Task.Classes != nil:
 		v, failed := t.readValidation(ctx)
 		if failed != nil {
 			return failed
@@ -32,8 +37,8 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 		if r, score, err = t.judgeMixed(ctx, v); t.mixes() { // otherwise the score is that of the check
 			s.of(score)
 		}
-	case k.Embeds || c.Task.Pairs || t.baseline != nil:
-		if r, err = t.Judge(ctx, t.Examples(), PredictOptions{}); err != nil {
+	case k.Embeds || c.Task.Pairs || l != nil:
+		if r, err = Judge(ctx, t.Model, t.Examples(), model.PredictOptions{}); err != nil {
 			return err
 		}
 		if k.Embeds {
@@ -47,28 +52,29 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 	}
 	s.Chance, s.Guesses = r.chance, (k.Embeds || c.Task.Pairs) && t.guesses(r, s.Score)
 	if t.mixes() {
-		s.Linear, s.Answers = &t.mixture.linear, r.kind.values(r)
+		x := t.Mixture()
+		s.Linear, s.Answers = &x.Linear, r.kind.values(r)
 	}
 	return nil
 }
 
 // usualMixture returns the mixture without validation rows.
-func (t *Task) usualMixture() mixture {
-	switch {
-	case !t.Config.Mix || t.baseline == nil:
-		return mixture{}
-	case t.Config.solved():
-		return mixture{linear: 1}
+func (t *Task) usualMixture() model.Mixture {
+	switch l, _ := t.Linear(); {
+	case !t.Config.Mix || l == nil:
+		return model.Mixture{}
+	case t.Config.Solved():
+		return model.Mixture{Linear: 1}
 	}
-	return mixture{linear: t.Config.usualLinear()}
+	return model.Mixture{Linear: t.Config.usualLinear()}
 }
 
 // A validation has the validation rows as the model reads them.
 type validation struct {
 	report  *Report // without answers
-	answers []Answer
-	rows    []query // what the network and the linear model compute
-	sides   sides   // of the rows with a known reference
+	answers []model.Answer
+	outputs []model.Output
+	sides   sides // of the rows with a known reference
 }
 
 // mostSides limits the numbers in sides.
@@ -76,34 +82,33 @@ const mostSides = 1 << 18
 
 // readValidation reads the validation rows.
 func (t *Task) readValidation(ctx context.Context) (*validation, error) {
-	v := &validation{report: t.newReport(t.Examples())}
+	v := &validation{report: newReport(t.Model, t.Examples())}
 	var err error
-	both := query{keep: true}
+	var both model.Mixture
 	switch {
-	case t.mixes() && t.Config.solved(): // the network doesn't answer
-		both.mixture.linear = 1
+	case t.mixes() && t.Config.Solved(): // the network doesn't answer
+		both.Linear = 1
 	case t.mixes():
-		both.mixture.linear = 0.5
+		both.Linear = 0.5
 	}
-	if v.answers, v.rows, err = t.read(ctx, sourcesOf(v.report.Judged), both, 1); err != nil {
+	if v.answers, v.outputs, err = t.Outputs(ctx, sourcesOf(v.report.Judged), both); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(v.rows, func(a, b query) int { return a.place - b.place })
 	targetsOf, numbers := kindOf(t.Config.Task.Kind).about().linear.targets(&t.Config), t.Config.Kind().Numbers
-	v.sides.width = max(1, t.layout.Classes)
-	for _, q := range v.rows {
-		reference := v.report.Judged[q.place].References[0]
+	v.sides.width = max(1, t.Coder().Layout().Classes)
+	for _, o := range v.outputs {
+		reference := v.report.Judged[o.Input].References[0]
 		if len(v.sides.network)+len(v.sides.linear) > 2*mostSides || !t.knows(reference) {
 			continue
 		}
 		targets := targetsOf(reference)
-		if n := max(len(q.output), len(q.linear)) / v.sides.width; n < len(targets) { // the source was cut
+		if n := max(len(o.Network), len(o.Linear)) / v.sides.width; n < len(targets) { // the source was cut
 			targets = targets[:n]
 		}
 		if numbers {
-			v.sides.add(q.output, q.linear, nil, targets)
+			v.sides.add(o.Network, o.Linear, nil, targets)
 		} else {
-			v.sides.add(q.output, q.linear, intsOf(targets), nil)
+			v.sides.add(o.Network, o.Linear, intsOf(targets), nil)
 		}
 	}
 	return v, nil
@@ -127,36 +132,33 @@ func (t *Task) knows(answer string) bool {
 func (t *Task) chooseMixture(v *validation) {
 	s := &v.sides
 	switch known := len(s.classes)+len(s.numbers) > 0; {
-	case t.Config.solved() && t.mixes():
-		t.mixture = mixture{linear: 1}
+	case t.Config.Solved() && t.mixes():
+		x := model.Mixture{Linear: 1}
 		if known && s.numbers == nil {
-			t.mixture.temperature = temperatureOf(s.linear, s.classes, s.width, leastTemperature)
+			x.Temperature = temperatureOf(s.linear, s.classes, s.width, leastTemperature)
 		}
+		t.SetMixture(x)
 	case known && t.mixes():
-		t.mixture = s.mix(t.Config.usualLinear())
+		t.SetMixture(s.mix(t.Config.usualLinear()))
 	case known:
-		t.mixture = mixture{temperature: temperatureOf(s.network, s.classes, s.width, 1)}
+		t.SetMixture(model.Mixture{Temperature: temperatureOf(s.network, s.classes, s.width, 1)})
 	}
 }
 
 // judgeMixed returns the report and the score of the validation rows, answered with the model's mixture.
 func (t *Task) judgeMixed(ctx context.Context, v *validation) (*Report, Score, error) {
-	loss := v.sides.loss(t.mixture, t.classWeights)
-	for i := range v.rows {
-		v.rows[i].choices = t.network.(mixer).mixed(v.rows[i], t.mixture)
-	}
-	err := t.answer(v.answers, v.rows, PredictOptions{})
-	if err != nil {
+	loss := v.sides.loss(t.Mixture(), t.classWeights)
+	if err := t.Mix(v.answers, v.outputs, t.Mixture()); err != nil {
 		return nil, Score{}, err
 	}
-	t.judgeAll(v.report, v.report.Judged, v.answers)
-	return v.report, t.score(loss, v.values(t)), t.besideBaseline(ctx, v.report, t.Examples())
+	v.report.judgeAll(t.Model, v.report.Judged, v.answers)
+	return v.report, t.score(loss, v.values(t)), v.report.besideBaseline(ctx, t.Model, t.Examples())
 }
 
 // values returns the validation metrics of the answers, as a check has them.
 func (v *validation) values(t *Task) map[string]float64 {
 	values := map[string]float64{}
-	for _, some := range []map[string]float64{v.report.kind.values(v.report), v.ofLabel(&t.Config, t.mixture)} {
+	for _, some := range []map[string]float64{v.report.kind.values(v.report), v.ofLabel(&t.Config, t.Mixture())} {
 		for name, value := range some {
 			values["val_"+name] = value
 		}
@@ -165,7 +167,7 @@ func (v *validation) values(t *Task) map[string]float64 {
 }
 
 // ofLabel returns the monitored metric, if it is one of a single label: see classMetrics.
-func (v *validation) ofLabel(c *Config, x mixture) map[string]float64 {
+func (v *validation) ofLabel(c *Config, x model.Mixture) map[string]float64 {
 	name := strings.TrimPrefix(c.Training.Stopping.Monitor, "val_")
 	metric, label, ok := ofClass(name)
 	if !ok {
@@ -185,12 +187,12 @@ func (v *validation) ofLabel(c *Config, x mixture) map[string]float64 {
 
 // averagePrecision returns the mean, over the rows of a class, of the share of this class among the rows for which the
 // class is as likely.
-func (s *sides) averagePrecision(x mixture, class int) float64 {
-	logits := x.logits(slices.Clone(s.network), s.linear, s.width)
+func (s *sides) averagePrecision(x model.Mixture, class int) float64 {
+	logits := x.Logits(slices.Clone(s.network), s.linear, s.width)
 	p := make([]float64, len(s.classes))
 	for i := range p {
 		row := logits[i*s.width:][:s.width]
-		best, logProb := likeliest(row)
+		best, logProb := model.Likeliest(row)
 		p[i] = float64(row[class]-row[best]) + logProb
 	}
 	sum, count := 0.0, 0.0

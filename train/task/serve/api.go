@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/internal/webpage"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/model"
 )
 
 // An Endpoint answers the requests for a path that have this Method. GET includes HEAD. Serve must write nothing before
@@ -28,7 +28,7 @@ func (h *Handler) API(endpoints map[string]Endpoint, failed func(answer http.Hea
 }
 
 // Model returns the model.
-func (h *Handler) Model() *task.Model { return h.model }
+func (h *Handler) Model() *model.Model { return h.model }
 
 // Options returns the limits, with the defaults in place of 0.
 func (h *Handler) Options() Options { return h.options }

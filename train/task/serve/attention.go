@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/model"
 )
 
 // An attentionRequest asks for the model's attention weights for an input.
@@ -55,7 +55,7 @@ func (h *Handler) attention(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
-	var a *task.Attention
+	var a *model.Attention
 	var cut bool
 	err = h.Queue(r.Context(), 1, func() (err error) {
 		cut = h.model.Cuts(*request.Input)

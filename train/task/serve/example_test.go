@@ -14,6 +14,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 	"github.com/heed-go/heed/train/task/serve"
 )
@@ -43,7 +44,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	model, err := task.Open(dir) // in the program that serves the model
+	model, err := model.Open(dir) // in the program that serves the model
 	if err != nil {
 		log.Fatal(err)
 	}

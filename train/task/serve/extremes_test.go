@@ -11,6 +11,7 @@ import (
 	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/extremes"
 	"github.com/heed-go/heed/layers/decode"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -23,7 +24,7 @@ func TestExtremes(t *testing.T) {
 	seq2seq, text := small(t, task.Defaults(rule)), writer(t)
 
 	// post sends a request. It panics if the answer has none of these statuses.
-	post := func(m *task.Model, o Options, path string, request any, statuses ...int) error {
+	post := func(m *model.Model, o Options, path string, request any, statuses ...int) error {
 		body, err := json.Marshal(request)
 		if err != nil {
 			return err

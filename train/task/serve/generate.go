@@ -8,7 +8,7 @@ import (
 
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers/decode"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/model"
 )
 
 // A generateRequest asks for the text that follows a prompt.
@@ -21,8 +21,8 @@ type generateRequest struct {
 }
 
 // options returns the options of the request for a model with the Sampler own.
-func (g *generateRequest) options(own decode.Sampler) task.GenerateOptions {
-	return task.GenerateOptions{Sampler: g.Over(own), Seed: g.Seed, MaxTokens: g.Tokens, Stop: g.Stop}
+func (g *generateRequest) options(own decode.Sampler) model.GenerateOptions {
+	return model.GenerateOptions{Sampler: g.Over(own), Seed: g.Seed, MaxTokens: g.Tokens, Stop: g.Stop}
 }
 
 // readGenerate reads and checks a request.
@@ -73,7 +73,7 @@ func (h *Handler) generate(w http.ResponseWriter, r *http.Request) error {
 	reason, cut := "tokens", false
 	err = h.Session(func() error {
 		cut = h.model.Cuts(g.Prompt)
-		written, err := h.model.Generate(r.Context(), s, task.Prompt{Text: g.Prompt}, g.options(h.model.Sampler()))
+		written, err := h.model.Generate(r.Context(), s, model.Prompt{Text: g.Prompt}, g.options(h.model.Sampler()))
 		if written.Finish == "stop" {
 			reason = "stop"
 		}
@@ -100,7 +100,7 @@ func (h *Handler) generate(w http.ResponseWriter, r *http.Request) error {
 
 // inputError returns err. If the model can't use the input, it adds the status 422.
 func inputError(err error) error {
-	var wrong *task.InputError
+	var wrong *model.InputError
 	if errors.As(err, &wrong) {
 		return &Error{http.StatusUnprocessableEntity, wrong.Err}
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/layers/decode"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/model"
 )
 
 // An event is a server-sent event.
@@ -77,8 +77,8 @@ func TestGenerate(t *testing.T) {
 				return fmt.Errorf("the last event is %+v, want done with the reason tokens", e)
 			}
 			var want strings.Builder
-			o := task.GenerateOptions{Sampler: decode.Sampler{Temperature: 0.7, TopK: 9, TopP: 0.9}, Seed: uint64(seed), MaxTokens: 30}
-			if _, err := m.Generate(t.Context(), &want, task.Prompt{Text: "The"}, o); err != nil {
+			o := model.GenerateOptions{Sampler: decode.Sampler{Temperature: 0.7, TopK: 9, TopP: 0.9}, Seed: uint64(seed), MaxTokens: 30}
+			if _, err := m.Generate(t.Context(), &want, model.Prompt{Text: "The"}, o); err != nil {
 				return err
 			}
 			if got.String() != want.String() {

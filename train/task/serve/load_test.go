@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/internal/testseed"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/model"
 )
 
 // 16 clients send requests at the same time, more than the queue allows. Others send wrong or incomplete requests, or
@@ -35,9 +35,9 @@ func TestLoad(t *testing.T) {
 		sources = append(sources, m.Config.Task.Sample(rng, m.Config.Task.MaxLen))
 	}
 	sources = append(sources, "", strings.Repeat("9", 100))
-	want := map[int][]task.Answer{}
+	want := map[int][]model.Answer{}
 	for beam := 1; beam <= 2; beam++ {
-		answers, err := m.PredictAll(t.Context(), sources, task.PredictOptions{Beam: beam})
+		answers, err := m.PredictAll(t.Context(), sources, model.PredictOptions{Beam: beam})
 		if err != nil {
 			t.Fatal(err)
 		}

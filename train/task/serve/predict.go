@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/heed-go/heed/internal/apart"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/model"
 )
 
 // A predictRequest asks for answers to inputs.
@@ -48,13 +48,13 @@ func (h *Handler) predict(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	options := task.PredictOptions{Beam: request.Beam, Top: request.Top, Threshold: h.options.Threshold}
+	options := model.PredictOptions{Beam: request.Beam, Top: request.Top, Threshold: h.options.Threshold}
 	answers, err := h.ask(&job{ctx: r.Context(), inputs: request.Input, options: options})
 	if err != nil {
 		return err
 	}
 	return h.Write(w, struct {
-		Answers []task.Answer `json:"answers"`
+		Answers []model.Answer `json:"answers"`
 	}{answers})
 }
 
@@ -102,11 +102,11 @@ func (h *Handler) maxTop() int {
 type job struct {
 	ctx     context.Context // of the request
 	inputs  []string
-	options task.PredictOptions
+	options model.PredictOptions
 	alone   func() error  // if not nil, the job is this function instead, and never joins other jobs
 	done    chan struct{} // closed when answers or err is set
 
-	answers []task.Answer
+	answers []model.Answer
 	err     error
 }
 
@@ -116,7 +116,7 @@ func (j *job) joins(other *job) bool {
 }
 
 // ask queues a job and waits until it is answered or its context ends.
-func (h *Handler) ask(j *job) ([]task.Answer, error) {
+func (h *Handler) ask(j *job) ([]model.Answer, error) {
 	j.done = make(chan struct{})
 	h.mu.Lock()
 	if h.inputs+len(j.inputs) > h.options.Queue {
@@ -201,7 +201,7 @@ func (h *Handler) answer(jobs []*job) {
 			}
 		})()
 	}
-	var answers []task.Answer
+	var answers []model.Answer
 	err := h.recovered(func() (err error) {
 		if jobs[0].alone != nil {
 			return jobs[0].alone()

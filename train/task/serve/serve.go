@@ -1,6 +1,6 @@
 // Package serve answers HTTP requests with a trained model:
 //
-//	model, err := task.Open("runs/reverse")
+//	model, err := model.Open("runs/reverse")
 //	...
 //	handler, err := serve.New(model, serve.Options{})
 //	...
@@ -17,8 +17,8 @@
 //	GET  openapi.json  a description of the endpoints and their limits, in OpenAPI 3.1
 //
 // The input of predict is a text, or a list of texts. The answer is {"answers": [{"input": "gorgonia", "answer":
-// "ainogrog", "probability": 0.99}]}, with one entry per input, in their order: the JSON of a task.Answer. An entry has
-// "cut": true if the input is longer than the model's context, and "unknown": true if it has symbols that training
+// "ainogrog", "probability": 0.99}]}, with one entry per input, in their order: the JSON of a model.Answer. An entry
+// has "cut": true if the input is longer than the model's context, and "unknown": true if it has symbols that training
 // never saw. If tags mark entities, it has their spans. With a top, it has alternatives, the likeliest answers with
 // their probabilities. If the model has no answer to an input, its entry has "error": "…" instead; the other inputs are
 // still answered. Only kind seq2seq has a beam, which is at least as wide as top.
@@ -60,14 +60,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/model"
 )
 
 // Options are the limits of a service. If a field is 0, its default is used.
 type Options struct {
 	MaxBody   int           // bytes per request; 1 MiB by default
 	MaxInputs int           // inputs per request; 256 by default
-	MaxBeam   int           // the largest beam for seq2seq, and the largest top for seq2seq and tagging; 16 by default, at most task.MaxBeam
+	MaxBeam   int           // the largest beam for seq2seq, and the largest top for seq2seq and tagging; 16 by default, at most model.MaxBeam
 	MaxTop    int           // alternatives per request, top times the number of inputs; 4,096 by default
 	MaxTokens int           // tokens per generation; 1,024 by default
 	Sessions  int           // generations and attention requests at the same time; 16 by default
@@ -75,7 +75,7 @@ type Options struct {
 	Batch     int           // inputs of several requests that are answered together; 32 by default
 	Time      time.Duration // to send and answer a request, and the same time again to receive the answer; a minute by default
 
-	Threshold task.Threshold // for models with two labels: see task.PredictOptions
+	Threshold model.Threshold // for models with two labels: see model.PredictOptions
 
 	// ErrorLog logs panics in the model. The requests that cause them get an error. If ErrorLog is nil, the standard
 	// logger of package log is used.
@@ -85,7 +85,7 @@ type Options struct {
 // A Handler answers the requests for one model. Make a Handler with New. Several goroutines may call its methods at the
 // same time.
 type Handler struct {
-	model     *task.Model
+	model     *model.Model
 	options   Options
 	endpoints map[string]Endpoint
 	large     chan struct{} // has one element for each large request in progress
@@ -113,8 +113,8 @@ const (
 )
 
 // New returns a Handler for a model. The parameters of the model must not change while the Handler is used. New returns
-// an error if the model is empty, if a limit is negative, if MaxBeam is more than task.MaxBeam, or if MaxInputs is more
-// than Queue. If the model can't use the Threshold, the error is a *task.ConfigError.
+// an error if the model is empty, if a limit is negative, if MaxBeam is more than model.MaxBeam, or if MaxInputs is
+// more than Queue. If the model can't use the Threshold, the error is a *task.ConfigError.
 //
 // The model answers one batch at a time, on all processors. It answers waiting requests with the same beam and top
 // together, but a request never waits for others to arrive. If a request ends while it waits, the model doesn't compute
@@ -125,16 +125,16 @@ const (
 //
 // The Handler enforces its limits on any http.Server. Before a connection has sent the header of a request, only the
 // server's ReadHeaderTimeout and IdleTimeout limit it.
-func New(m *task.Model, o Options) (*Handler, error) {
+func New(m *model.Model, o Options) (*Handler, error) {
 	if m.Params == nil { // without this check, the goroutine of a request would panic
-		return nil, errors.New("the model is empty: use a model from task.Open or task.New")
+		return nil, errors.New("the model is empty: use a model from model.Open or task.New")
 	}
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
 	kind := m.Config.Kind()
-	if !kind.Embeds || o.Threshold != (task.Threshold{}) {
-		if _, err := m.PredictAll(context.Background(), nil, task.PredictOptions{Threshold: o.Threshold}); err != nil {
+	if !kind.Embeds || o.Threshold != (model.Threshold{}) {
+		if _, err := m.PredictAll(context.Background(), nil, model.PredictOptions{Threshold: o.Threshold}); err != nil {
 			return nil, err
 		}
 	}
@@ -168,7 +168,7 @@ func (o *Options) complete() error {
 	}{
 		{"MaxBody", &o.MaxBody, 1 << 20, math.MaxInt},
 		{"MaxInputs", &o.MaxInputs, 256, math.MaxInt},
-		{"MaxBeam", &o.MaxBeam, 16, task.MaxBeam},
+		{"MaxBeam", &o.MaxBeam, 16, model.MaxBeam},
 		{"MaxTop", &o.MaxTop, 4096, math.MaxInt},
 		{"MaxTokens", &o.MaxTokens, 1024, math.MaxInt},
 		{"Sessions", &o.Sessions, 16, math.MaxInt},

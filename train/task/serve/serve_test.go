@@ -22,11 +22,12 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
 
 // small returns a small untrained model for a configuration.
-func small(t testing.TB, c task.Config) *task.Model {
+func small(t testing.TB, c task.Config) *model.Model {
 	t.Helper()
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
 	c.Model.Block.FeedForward.Hidden = 32
@@ -39,7 +40,7 @@ func small(t testing.TB, c task.Config) *task.Model {
 	return made.Model
 }
 
-func named(t testing.TB, name string) *task.Model {
+func named(t testing.TB, name string) *model.Model {
 	t.Helper()
 	c, err := task.Named(name, 0)
 	if err != nil {
@@ -49,7 +50,7 @@ func named(t testing.TB, name string) *task.Model {
 }
 
 // writer returns a small untrained text model.
-func writer(t testing.TB) *task.Model {
+func writer(t testing.TB) *model.Model {
 	t.Helper()
 	c, err := task.Named("text", 16)
 	if err != nil {
@@ -66,7 +67,7 @@ func writer(t testing.TB) *task.Model {
 // A gate is a model that reacts to the beginning of an input. At wait, it waits until it is opened. At panic, it
 // panics. At exit, it ends its goroutine.
 type gate struct {
-	*task.Model
+	*model.Model
 	reached chan string // inputs that begin with wait
 	opened  chan struct{}
 	passed  sync.Map // inputs that the model has started to answer
@@ -97,7 +98,7 @@ func newGate(t testing.TB) *gate {
 }
 
 // start starts a service on the loopback interface.
-func start(t testing.TB, m *task.Model, o Options) (*Handler, *httptest.Server) {
+func start(t testing.TB, m *model.Model, o Options) (*Handler, *httptest.Server) {
 	t.Helper()
 	h, err := New(m, o)
 	if err != nil {
@@ -195,7 +196,7 @@ func TestPredict(t *testing.T) {
 		t.Run(fmt.Sprint(test.task, test.beam, test.top), func(t *testing.T) {
 			m := named(t, test.task)
 			_, s := start(t, m, Options{})
-			want, err := m.PredictAll(t.Context(), test.inputs, task.PredictOptions{Beam: test.beam, Top: test.top})
+			want, err := m.PredictAll(t.Context(), test.inputs, model.PredictOptions{Beam: test.beam, Top: test.top})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -268,7 +269,7 @@ func TestCut(t *testing.T) {
 
 // A wrong request gets the right status, and one line of JSON without control characters.
 func TestRefused(t *testing.T) {
-	models := map[string]*task.Model{"": named(t, "dates"), "/tagging": named(t, "reverse"), "/text": writer(t), "/classes": named(t, "brackets")}
+	models := map[string]*model.Model{"": named(t, "dates"), "/tagging": named(t, "reverse"), "/text": writer(t), "/classes": named(t, "brackets")}
 	const predict = "POST /predict"
 	for _, test := range []struct {
 		name, what, body string
@@ -368,7 +369,7 @@ func TestRefused(t *testing.T) {
 func TestTake(t *testing.T) {
 	h := &Handler{options: Options{Batch: 5}, inputs: 99}
 	for i, beam := range []int{1, 1, 2, 1, 1, 2, 1} {
-		j := job{options: task.PredictOptions{Beam: beam}}
+		j := job{options: model.PredictOptions{Beam: beam}}
 		j.inputs = make([]string, []int{2, 2, 1, 2, 1, 90, 1}[i])
 		h.waiting = append(h.waiting, &j)
 	}
@@ -641,14 +642,14 @@ func TestNew(t *testing.T) {
 	m := named(t, "reverse")
 	for _, test := range []struct {
 		name  string
-		model *task.Model
+		model *model.Model
 		o     Options
 		want  string
 	}{
-		{"a zero model", &task.Model{}, Options{}, "the model is empty"},
+		{"a zero model", &model.Model{}, Options{}, "the model is empty"},
 		{"negative", m, Options{Batch: -1}, "Batch must be at least 1, or 0 for 32, got -1"},
 		{"time", m, Options{Time: -1}, "the Time must be above 0, or 0 for 1m0s"},
-		{"threshold", m, Options{Threshold: task.Threshold{Label: "yes", P: 0.5}}, "threshold is for models with two labels"},
+		{"threshold", m, Options{Threshold: model.Threshold{Label: "yes", P: 0.5}}, "threshold is for models with two labels"},
 		{"queue", m, Options{MaxInputs: 10, Queue: 9}, "at least MaxInputs, which is 10, got 9"},
 	} {
 		if _, err := New(test.model, test.o); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -671,7 +672,7 @@ func TestThreshold(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, label := range c.Task.Classes {
-		_, s := start(t, b.Model, Options{Threshold: task.Threshold{Label: label}})
+		_, s := start(t, b.Model, Options{Threshold: model.Threshold{Label: label}})
 		r, err := post(t.Context(), s.URL+"/predict", `{"input": "()", "top": 1}`)
 		if want := fmt.Sprintf(`"answer":%q`, label); err != nil || r.status != http.StatusOK || strings.Count(r.body, want) != 2 {
 			t.Errorf("got %+v, %v, want %s as the answer and as the first alternative", r, err, want)
@@ -704,7 +705,7 @@ func TestSpans(t *testing.T) {
 
 // The description lists all endpoints. Requests that follow its schemas are accepted.
 func TestDescription(t *testing.T) {
-	for name, m := range map[string]*task.Model{"dates": named(t, "dates"), "reverse": named(t, "reverse"), "text": writer(t)} {
+	for name, m := range map[string]*model.Model{"dates": named(t, "dates"), "reverse": named(t, "reverse"), "text": writer(t)} {
 		h, err := New(m, Options{MaxInputs: 7})
 		if err != nil {
 			t.Fatal(err)
@@ -767,7 +768,7 @@ func TestDescription(t *testing.T) {
 // An input must be there, also for attention. A model whose numbers overflow has no answer.
 func TestNoInputAndNoAnswer(t *testing.T) {
 	m, text := named(t, "copy"), writer(t)
-	for _, m := range []*task.Model{m, text} {
+	for _, m := range []*model.Model{m, text} {
 		all := m.Params.All()
 		for _, p := range all[len(all)-2:] {
 			for i := range p.Value.Float32s() {

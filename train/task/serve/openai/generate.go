@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task/serve"
 )
 
@@ -26,7 +26,7 @@ func (a *api) chat(w http.ResponseWriter, r *http.Request, q *request) error {
 	}
 	g := generation{api: a, w: w, request: q, chat: true}
 	thinking := q.ChatTemplateKwargs.EnableThinking
-	return g.answer(r.Context(), standard, task.Prompt{Messages: messages, NoThinking: thinking != nil && !*thinking})
+	return g.answer(r.Context(), standard, model.Prompt{Messages: messages, NoThinking: thinking != nil && !*thinking})
 }
 
 // complete answers with the texts that follow prompts.
@@ -35,7 +35,7 @@ func (a *api) complete(w http.ResponseWriter, r *http.Request, q *request) error
 	if err != nil {
 		return err
 	}
-	prompts := make([]task.Prompt, len(texts))
+	prompts := make([]model.Prompt, len(texts))
 	for i, text := range texts {
 		prompts[i].Text = text
 	}
@@ -55,7 +55,7 @@ type generation struct {
 }
 
 // answer answers with the texts that follow the prompts. If the request has no number of tokens, it is standard.
-func (g *generation) answer(ctx context.Context, standard int, prompts ...task.Prompt) error {
+func (g *generation) answer(ctx context.Context, standard int, prompts ...model.Prompt) error {
 	o, err := g.request.options(g.Model().Sampler(), standard, g.Options().MaxTokens)
 	if err != nil {
 		return err

@@ -54,6 +54,7 @@ import (
 
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 	"github.com/heed-go/heed/train/task/serve"
 )
@@ -110,7 +111,7 @@ func (a *api) post(fields, input string, answer func(w http.ResponseWriter, r *h
 // refused returns err, with the status 400 if it is about the input, which is the field of this name, or about a
 // setting.
 func refused(err error, input string) error {
-	if wrong := (*task.InputError)(nil); errors.As(err, &wrong) {
+	if wrong := (*model.InputError)(nil); errors.As(err, &wrong) {
 		err = setting.Errorf("%s: %w", setting.Path(input), wrong.Err)
 	}
 	if errors.As(err, new(*task.ConfigError)) && !errors.As(err, new(*serve.Error)) {

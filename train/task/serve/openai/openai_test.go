@@ -24,12 +24,13 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/layers/decode"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 	"github.com/heed-go/heed/train/task/serve"
 )
 
 // newWriter returns a small untrained text model.
-func newWriter(t testing.TB) *task.Model {
+func newWriter(t testing.TB) *model.Model {
 	t.Helper()
 	c, err := task.Named("text", 16)
 	if err != nil {
@@ -54,9 +55,9 @@ const chatML = `{% for message in messages %}{{'<|im_start|>' + message['role'] 
 
 // published opens a model of package pretrained with a context of 32 tokens, chatML, and a tokenizer for characters and
 // roles.
-func published(t testing.TB, name string) *task.Model { return publishedFor(t, name, chatML) }
+func published(t testing.TB, name string) *model.Model { return publishedFor(t, name, chatML) }
 
-func publishedFor(t testing.TB, name, template string) *task.Model {
+func publishedFor(t testing.TB, name, template string) *model.Model {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("../../../../layers/pretrained/testdata", name))); err != nil {
@@ -85,7 +86,7 @@ func publishedFor(t testing.TB, name, template string) *task.Model {
 			t.Fatal(err)
 		}
 	}
-	m, err := task.Open(dir)
+	m, err := model.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func publishedFor(t testing.TB, name, template string) *task.Model {
 }
 
 // start starts a service on the loopback interface.
-func start(t testing.TB, m *task.Model, o serve.Options) (*serve.Handler, *httptest.Server) {
+func start(t testing.TB, m *model.Model, o serve.Options) (*serve.Handler, *httptest.Server) {
 	t.Helper()
 	h, err := serve.New(m, o)
 	if err != nil {
@@ -392,26 +393,26 @@ func TestCompletions(t *testing.T) {
 		}
 	}
 	ids, _ := json.Marshal(coder)
-	generate := func(prompt string, o task.GenerateOptions) (string, task.Generated) {
+	generate := func(prompt string, o model.GenerateOptions) (string, model.Generated) {
 		var b strings.Builder
-		g, err := m.Generate(t.Context(), &b, task.Prompt{Text: prompt}, o)
+		g, err := m.Generate(t.Context(), &b, model.Prompt{Text: prompt}, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return b.String(), g
 	}
 	sampler := decode.Sampler{Temperature: 0.7, TopK: 9, TopP: 0.9}
-	stop := func() string { text, _ := generate("The", task.GenerateOptions{MaxTokens: 16}); return text[5:7] }()
+	stop := func() string { text, _ := generate("The", model.GenerateOptions{MaxTokens: 16}); return text[5:7] }()
 	for _, test := range []struct {
 		body    string // without its end
 		prompts []string
-		o       task.GenerateOptions
+		o       model.GenerateOptions
 	}{
-		{`{"prompt": "The", "seed": 3, "temperature": 0.7, "top_k": 9, "top_p": 0.9, "max_tokens": 20`, []string{"The"}, task.GenerateOptions{Sampler: sampler, Seed: 3, MaxTokens: 20}},
-		{`{"prompt": ["The", "quick"], "temperature": 0`, []string{"The", "quick"}, task.GenerateOptions{MaxTokens: 16}},
-		{`{"prompt": [` + string(ids) + `, "quick"], "temperature": 0`, []string{"fox", "quick"}, task.GenerateOptions{MaxTokens: 16}},
-		{`{"prompt": ` + string(ids) + `, "temperature": 0`, []string{"fox"}, task.GenerateOptions{MaxTokens: 16}},
-		{fmt.Sprintf(`{"prompt": "The", "temperature": 0, "stop": [%q]`, stop), []string{"The"}, task.GenerateOptions{MaxTokens: 16, Stop: []string{stop}}},
+		{`{"prompt": "The", "seed": 3, "temperature": 0.7, "top_k": 9, "top_p": 0.9, "max_tokens": 20`, []string{"The"}, model.GenerateOptions{Sampler: sampler, Seed: 3, MaxTokens: 20}},
+		{`{"prompt": ["The", "quick"], "temperature": 0`, []string{"The", "quick"}, model.GenerateOptions{MaxTokens: 16}},
+		{`{"prompt": [` + string(ids) + `, "quick"], "temperature": 0`, []string{"fox", "quick"}, model.GenerateOptions{MaxTokens: 16}},
+		{`{"prompt": ` + string(ids) + `, "temperature": 0`, []string{"fox"}, model.GenerateOptions{MaxTokens: 16}},
+		{fmt.Sprintf(`{"prompt": "The", "temperature": 0, "stop": [%q]`, stop), []string{"The"}, model.GenerateOptions{MaxTokens: 16, Stop: []string{stop}}},
 	} {
 		for _, streamed := range []bool{false, true} {
 			body := test.body + `}`
@@ -458,12 +459,12 @@ func TestChat(t *testing.T) {
 	const messages = `{"messages": [{"role": "developer", "content": "a"}, {"role": "user", "content": [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]}]`
 	for seed := range 4 {
 		for _, end := range []string{``, `, "max_completion_tokens": 1`} {
-			o := task.GenerateOptions{Sampler: decode.Sampler{Temperature: 1, TopP: 1}, Seed: uint64(seed)}
+			o := model.GenerateOptions{Sampler: decode.Sampler{Temperature: 1, TopP: 1}, Seed: uint64(seed)}
 			if end != "" {
 				o.MaxTokens = 1
 			}
 			var b strings.Builder
-			g, err := m.Generate(t.Context(), &b, task.Prompt{Messages: conversation}, o)
+			g, err := m.Generate(t.Context(), &b, model.Prompt{Messages: conversation}, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -576,7 +577,7 @@ func TestEmbeddings(t *testing.T) {
 	}
 }
 
-func handler(t testing.TB, m *task.Model) *serve.Handler {
+func handler(t testing.TB, m *model.Model) *serve.Handler {
 	h, err := serve.New(m, serve.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -592,7 +593,7 @@ func TestClients(t *testing.T) {
 	want := make([]string, 16)
 	for seed := range want {
 		var b strings.Builder
-		if _, err := m.Generate(t.Context(), &b, task.Prompt{Text: "The"}, task.GenerateOptions{Sampler: decode.Sampler{Temperature: 1, TopP: 1}, Seed: uint64(seed), MaxTokens: 20}); err != nil {
+		if _, err := m.Generate(t.Context(), &b, model.Prompt{Text: "The"}, model.GenerateOptions{Sampler: decode.Sampler{Temperature: 1, TopP: 1}, Seed: uint64(seed), MaxTokens: 20}); err != nil {
 			t.Fatal(err)
 		}
 		want[seed] = b.String()
@@ -753,7 +754,7 @@ func FuzzRequest(f *testing.F) {
 				_, err = q.conversation()
 			}
 			if err == nil {
-				var o task.GenerateOptions
+				var o model.GenerateOptions
 				if o, err = q.options(decode.Sampler{}, 5, 50); err == nil && (o.MaxTokens < 1 || o.MaxTokens > 50 || len(o.Stop) > 4 || slices.Contains(o.Stop, "") || o.Sampler.Check() != nil) {
 					t.Errorf("%q: got %+v, want it within the limits", body, o)
 				}

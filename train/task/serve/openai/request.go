@@ -17,7 +17,7 @@ import (
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers/decode"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/model"
 )
 
 // A request has the fields of all endpoints.
@@ -125,8 +125,8 @@ func read(body []byte, fields string) (*request, error) {
 
 // options returns the options of a generation of up to limit tokens, for a model with the Sampler own. If the request
 // has no number of tokens, it is standard. The errors are *task.ConfigErrors.
-func (q *request) options(own decode.Sampler, standard, limit int) (task.GenerateOptions, error) {
-	o := task.GenerateOptions{Sampler: q.Over(own), MaxTokens: standard, Seed: rand.Uint64()}
+func (q *request) options(own decode.Sampler, standard, limit int) (model.GenerateOptions, error) {
+	o := model.GenerateOptions{Sampler: q.Over(own), MaxTokens: standard, Seed: rand.Uint64()}
 	if q.Seed != nil {
 		o.Seed = uint64(*q.Seed)
 	}

@@ -1,4 +1,4 @@
-package task
+package model
 
 import (
 	"cmp"
@@ -66,7 +66,7 @@ func (m *Model) ScoreText(ctx context.Context, files data.TextFiles, o WindowOpt
 	if err := cmp.Or(setting.Between("window", o.Window, 2, m.layout.Len), setting.Between("stride", o.Stride, 1, o.Window-1)); err != nil {
 		return s, err
 	}
-	var texts []chat
+	var texts []Chat
 	if files.HaveChats() {
 		texts, s.Bytes, err = m.readChats(files)
 	} else {
@@ -77,7 +77,7 @@ func (m *Model) ScoreText(ctx context.Context, files data.TextFiles, o WindowOpt
 	}
 	score, err := newTextScorer(model.net, o.Window)
 	for _, text := range texts {
-		targets := text.targets()
+		targets := text.Targets()
 		for start, done := 0, 0; err == nil && done < len(targets); start += o.Stride { // done targets are predicted
 			var loss float64
 			var counted int
@@ -85,7 +85,7 @@ func (m *Model) ScoreText(ctx context.Context, files data.TextFiles, o WindowOpt
 			for i := start; i < done; i++ {
 				targets[i] = data.Ignore
 			}
-			loss, counted, err = score.window(ctx, text.ids[start:end], targets[start:end])
+			loss, counted, err = score.window(ctx, text.IDs[start:end], targets[start:end])
 			s.Loss, s.Tokens, done = s.Loss+loss, s.Tokens+counted, end
 		}
 	}
@@ -94,7 +94,7 @@ func (m *Model) ScoreText(ctx context.Context, files data.TextFiles, o WindowOpt
 }
 
 // readText returns a whole text as one conversation in which all is learned.
-func (m *Model) readText(files data.TextFiles) (texts []chat, bytes int, err error) {
+func (m *Model) readText(files data.TextFiles) (texts []Chat, bytes int, err error) {
 	text, err := data.OpenText(files, nil)
 	if err != nil {
 		return nil, 0, err
@@ -106,24 +106,24 @@ func (m *Model) readText(files data.TextFiles) (texts []chat, bytes int, err err
 	}
 	source, _ := m.coder.Tokenizers()
 	input, err := source.(*tokenizer.Pipeline).WithLimit(0).Input(content)
-	var c chat
+	var c Chat
 	for _, token := range input.Tokens {
-		c.ids, c.answers = append(c.ids, token.ID), append(c.answers, true)
+		c.IDs, c.Answers = append(c.IDs, token.ID), append(c.Answers, true)
 	}
-	if err == nil && len(c.ids) < 2 {
-		err = &InputError{files.Paths[0], fmt.Errorf("the text has %d tokens, too few to predict one", len(c.ids))}
+	if err == nil && len(c.IDs) < 2 {
+		err = &InputError{files.Paths[0], fmt.Errorf("the text has %d tokens, too few to predict one", len(c.IDs))}
 	}
-	return []chat{c}, len(content), err
+	return []Chat{c}, len(content), err
 }
 
 // readChats returns conversations, and the number of bytes that the assistant wrote.
-func (m *Model) readChats(files data.TextFiles) (chats []chat, bytes int, err error) {
+func (m *Model) readChats(files data.TextFiles) (chats []Chat, bytes int, err error) {
 	source, _ := m.coder.Tokenizers()
 	encode, err := m.published.chatEncoder(source)
 	if err != nil {
 		return nil, 0, err
 	}
-	chats, err = chatEncoder(func(messages []tokenizer.Message) (chat, error) {
+	chats, err = chatEncoder(func(messages []tokenizer.Message) (Chat, error) {
 		for _, message := range messages {
 			if message.Role == "assistant" {
 				bytes += len(message.Content)
@@ -177,14 +177,14 @@ func (s *textScorer) window(ctx context.Context, ids, targets []int) (sum float6
 		if err := s.cache.Extend(n); err != nil {
 			return 0, 0, err
 		}
-		out, err := s.forward.Call(intTensor(inputs, 1, s.rows), intTensor(outputs, 1, s.rows))
+		out, err := s.forward.Call(IntTensor(inputs, 1, s.rows), IntTensor(outputs, 1, s.rows))
 		if err != nil {
 			s.cache.Cancel()
 			return 0, 0, err
 		}
 		s.cache.Commit()
 		count, mean := out[1].Data().(float64), out[0].Data().(float32)
-		if err := checkFinite(mean); err != nil {
+		if err := CheckFinite(mean); err != nil {
 			return 0, 0, err
 		}
 		sum, total = sum+count*float64(mean), total+int(count)

@@ -1,4 +1,4 @@
-package task
+package model
 
 import (
 	"cmp"
@@ -58,13 +58,13 @@ func (m *Model) Explain(input, label, against string) ([]Contribution, error) {
 	}
 	b.Len, b.Inputs = b.Lengths[0], b.Inputs[:b.Lengths[0]]
 	values := make([]float64, b.Len)
-	if m.mixture.linear < 1 {
+	if m.mixture.Linear < 1 {
 		if values, err = m.attribute(b, weights); err != nil {
 			return nil, err
 		}
 	}
 	words := contributions(input, tokens, values)
-	if m.mixture.linear > 0 {
+	if m.mixture.Linear > 0 {
 		err = m.addBaseline(words, input, weights)
 	}
 	return words, err
@@ -86,7 +86,7 @@ func (m *Model) addBaseline(words []Contribution, input string, weights []float6
 		for class, weight := range weights {
 			value += weight * float64(scores[0][class]-scores[i+1][class])
 		}
-		words[i].Value = m.mixture.number(words[i].Value, value)
+		words[i].Value = m.mixture.Number(words[i].Value, value)
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (m *Model) contrast(label, against string) ([]float64, error) {
 // tokens returns the tokens of an input, given the ids that the model reads of it. The separator of a pair is its tab.
 func (m *Model) tokens(input string, ids []int) ([]tokenizer.Token, error) {
 	source, _ := m.coder.Tokenizers()
-	if p, ok := source.(*tokenizer.Pipeline); ok && m.Config.published() {
+	if p, ok := source.(*tokenizer.Pipeline); ok && m.Config.Published() {
 		read, err := m.Config.Task.Input(p.WithLimit(m.layout.Len), input)
 		return read.Tokens, err
 	}
@@ -155,9 +155,9 @@ func (m *Model) attribute(batch data.Batch, weights []float64) ([]float64, error
 	rows := data.Batch{Size: explainRows, Len: batch.Len, Inputs: slices.Repeat(batch.Inputs, explainRows), Lengths: slices.Repeat([]int{read}, explainRows)}
 	dim := m.table.Value.Shape()[1]
 	gradient, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
-		inputs = m.network.inputs(g, rows.Size, data.Layout{Len: rows.Len})
+		inputs = m.network.Inputs(g, rows.Size, data.Layout{Len: rows.Len})
 		x := G.NewTensor(g, tensor.Float32, 3, G.WithShape(rows.Size, rows.Len, dim), G.WithName("embeddings"))
-		output, err := m.network.forward(b, append(G.Nodes{x}, inputs[1:]...)) // (Size, Classes)
+		output, err := m.network.Forward(b, append(G.Nodes{x}, inputs[1:]...)) // (Size, Classes)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -173,7 +173,7 @@ func (m *Model) attribute(batch data.Batch, weights []float64) ([]float64, error
 	}
 	start, way := m.way(batch.Inputs)
 	x := tensor.New(tensor.WithShape(rows.Size, rows.Len, dim), tensor.Of(tensor.Float32))
-	values := append(m.network.values(rows), x)
+	values := append(m.network.Values(rows), x)
 	sums := make([]float64, batch.Len)
 	for step := 0; step < explainSteps; step += rows.Size {
 		for i := range x.Float32s() {
@@ -185,7 +185,7 @@ func (m *Model) attribute(batch data.Batch, weights []float64) ([]float64, error
 			return nil, err
 		}
 		gradients := out[0].Float32s()
-		if err := cmp.Or(checkFinite(out[1].Float32s()...), checkFinite(gradients...)); err != nil {
+		if err := cmp.Or(CheckFinite(out[1].Float32s()...), CheckFinite(gradients...)); err != nil {
 			return nil, err
 		}
 		for i, g := range gradients {

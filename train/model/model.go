@@ -1,4 +1,4 @@
-package task
+package model
 
 import (
 	"cmp"
@@ -31,17 +31,16 @@ type Model struct {
 	// a time, on any goroutine.
 	Progress func(read, inputs int)
 
-	// Note, if set, is called with notes about how PredictFile and EmbedFile read their file, where that may surprise.
+	// Note, if set, is called with notes about how files are read, where that may surprise.
 	Note func(note string)
 
-	coder        data.Coder
-	layout       data.Layout
-	network      network
-	baseline     *baseline // nil if there is none
-	noBaseline   error     // why there is no baseline, if the run had one
-	mixture      mixture   // of the network's answers and those of the baseline
-	classWeights []float64 // weights of the classes in the loss; nil means 1 for each
-	free         freeList
+	coder    data.Coder
+	layout   data.Layout
+	network  network
+	linear   *Linear // the linear model beside the network; nil if there is none
+	noLinear error   // why there is no linear model, if the run had one
+	mixture  Mixture // of the network's answers and those of the linear model
+	free     freeList
 
 	published *publishedStart // the folder of the published model that this one is or began as; otherwise nil
 	adapter   *layers.Adapter // for a Tune of lora, while the run trains; an opened model has it in its Params
@@ -58,20 +57,56 @@ type Model struct {
 	table *layers.Param
 }
 
+// New makes a model with new weights, for training. It checks the configuration, and completes it with what follows
+// from the data. All its errors are *ConfigErrors. If check isn't nil, New calls it before it makes the weights.
+func New(c Config, check func(c *Config, l data.Layout) error) (*Model, error) {
+	m, err := newModel(c)
+	if err == nil && check != nil {
+		err = check(&m.Config, m.layout)
+	}
+	if err == nil {
+		err = m.build()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Coder returns what makes batches of the model's examples.
+func (m *Model) Coder() data.Coder { return m.coder }
+
+// Network returns the layers, for training.
+func (m *Model) Network() Network { return m.network }
+
+// Linear returns the linear model beside the network, or nil if there is none. Then the error says why, if the run had
+// one.
+func (m *Model) Linear() (*Linear, error) { return m.linear, m.noLinear }
+
+// Mixture says how the network and the linear model answer together.
+func (m *Model) Mixture() Mixture { return m.mixture }
+
+// SetLinear sets the linear model beside the network. SetMixture says how they answer together.
+func (m *Model) SetLinear(l *Linear)  { m.linear = l }
+func (m *Model) SetMixture(x Mixture) { m.mixture = x }
+
+// HasFeatures reports whether a linear model can replace the head of the network.
+func (m *Model) HasFeatures() bool { return m.features != nil }
+
 // newModel returns the model that a configuration describes, without parameters. It checks the configuration. All its
 // errors are *ConfigErrors.
 func newModel(c Config) (*Model, error) {
 	m := &Model{Config: c}
-	err := m.Config.check(true)
+	err := m.Config.Check(true)
 	if err == nil {
 		m.coder, err = data.NewCoder(c.Task)
 	}
 	if err == nil {
 		m.layout = m.coder.Layout()
-		err = m.Config.decide(m.layout)
+		err = m.Config.Decide(m.layout)
 	}
 	if err != nil {
-		return nil, asConfigError(err)
+		return nil, setting.As(err)
 	}
 	return m, nil
 }
@@ -91,10 +126,10 @@ func (m *Model) build() (err error) {
 		m.Params, err = layers.NewParams(tensor.Float32, m.Config.Seed)
 	}
 	if err == nil {
-		m.network, err = kindOf(m.Config.Task.Kind).network(m)
+		m.network, err = m.Config.head().network(m)
 	}
 	if err != nil {
-		return asConfigError(err)
+		return setting.As(err)
 	}
 	return nil
 }
@@ -116,7 +151,7 @@ func (c *Config) leastParams(l data.Layout) float64 {
 // encode returns a batch that has only this input, and an Answer without Text: the fields that don't need the model.
 func (m *Model) encode(input string) (data.Batch, Answer) {
 	source, _ := m.coder.Tokenizers()
-	if m.Config.published() {
+	if m.Config.Published() {
 		source = m.Config.Task.SourceTokenizer() // counts special tokens, too
 	}
 	ids, some, _ := rows.Encoded(source, input)

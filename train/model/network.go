@@ -1,4 +1,4 @@
-package task
+package model
 
 import (
 	G "gorgonia.org/gorgonia"
@@ -6,20 +6,26 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
-	"github.com/heed-go/heed/train"
 )
 
-// A network is the model of a task with the parts that depend on the kind: what its graphs read, what it learns, and
-// how it answers. Nothing outside a network assumes that a model computes logits or learns ids.
+// A Network is what a model computes. Training adds a loss to it.
+type Network interface {
+	// Inputs adds the nodes that the network reads to a graph, for batches with size rows. Values returns their values
+	// for a batch.
+	Inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes
+	Values(b data.Batch) []*tensor.Dense
+
+	// Forward adds the network to the graph of its inputs, and returns its output.
+	Forward(b *layers.Build, inputs G.Nodes) (out *G.Node, err error)
+
+	// States is like Forward, but leaves out the head of the Trunk, if that isn't nil.
+	States(b *layers.Build, inputs G.Nodes) (out *G.Node, err error)
+	Trunk() *layers.Trunk
+}
+
+// A network is a Network that answers, as its kind of task does.
 type network interface {
-	body
-
-	// targets returns the values of the nodes that the loss compares the output with.
-	targets(b data.Batch) []*tensor.Dense
-
-	// loss adds the loss of a result of the function states, and the metrics of the kind. The targets have the
-	// values that the function targets returns.
-	loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss layers.Loss, computed []train.Metric, err error)
+	Network
 
 	// predictor returns a predictor for batches of this shape. The function answer converts one of its choices to an
 	// answer's Text and Number.
@@ -29,25 +35,11 @@ type network interface {
 	spans(input string, c choice) []Span // returns an answer's Spans
 }
 
-// A body is the part of a network in front of its loss.
-type body interface {
-	// inputs adds the nodes that the model reads to a graph, for batches with size rows. The function values returns
-	// their values for a batch.
-	inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes
-	values(b data.Batch) []*tensor.Dense
-
-	// forward adds the model to the graph of its inputs, and returns its output.
-	forward(b *layers.Build, inputs G.Nodes) (out *G.Node, err error)
-
-	// states is like forward, but may leave out a head that the loss applies.
-	states(b *layers.Build, inputs G.Nodes) (out *G.Node, err error)
-}
-
 // A mixer is a network whose answers are mixed with those of a linear model.
 type mixer interface {
 	// mixed returns the choices of a query: from its output, unless the linear model alone answers, and from the linear
 	// model's scores, unless the network alone answers.
-	mixed(q query, x mixture) []choice
+	mixed(q query, x Mixture) []choice
 }
 
 // A reader is the part of a network that reads batches of ids.
@@ -71,11 +63,11 @@ func pooled(m *Model) (func(b *layers.Build, inputs G.Nodes) (*G.Node, error), e
 
 func (r reader) spans(string, choice) []Span { return nil }
 
-// inputs returns these nodes in this order: the ids (B, Len); the lengths (B), unless the kind is causal; the id before
+// Inputs returns these nodes in this order: the ids (B, Len); the lengths (B), unless the kind is causal; the id before
 // each target (B, TargetLen), if the Layout has a Start; and the segment of each id (B, Len), if it has Segments.
-func (r reader) inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
+func (r reader) Inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
 	nodes := G.Nodes{intNode(g, "ids", size, l.Len)}
-	if !r.Config.Kind().causal {
+	if !r.Config.Kind().Causal {
 		nodes = append(nodes, intNode(g, "lengths", size, 0))
 	}
 	if r.layout.Start >= 0 {
@@ -87,21 +79,21 @@ func (r reader) inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
 	return nodes
 }
 
-func (r reader) values(b data.Batch) []*tensor.Dense {
-	values := []*tensor.Dense{intTensor(b.Inputs, b.Size, b.Len)}
-	if !r.Config.Kind().causal {
-		values = append(values, intTensor(b.Lengths, b.Size, 0))
+func (r reader) Values(b data.Batch) []*tensor.Dense {
+	values := []*tensor.Dense{IntTensor(b.Inputs, b.Size, b.Len)}
+	if !r.Config.Kind().Causal {
+		values = append(values, IntTensor(b.Lengths, b.Size, 0))
 	}
 	if b.DecoderInputs != nil {
-		values = append(values, intTensor(b.DecoderInputs, b.Size, b.TargetLen))
+		values = append(values, IntTensor(b.DecoderInputs, b.Size, b.TargetLen))
 	}
 	if r.layout.Segments > 0 {
-		values = append(values, intTensor(segments(b, r.layout.Separator), b.Size, b.Len))
+		values = append(values, IntTensor(segments(b, r.layout.Separator), b.Size, b.Len))
 	}
 	return values
 }
 
-func (r reader) forward(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+func (r reader) Forward(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 	if r.layout.Segments > 0 {
 		b.Segments = inputs[len(inputs)-1]
 	}
@@ -109,7 +101,9 @@ func (r reader) forward(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 	return r.net(b, inputs)
 }
 
-func (r reader) states(b *layers.Build, inputs G.Nodes) (*G.Node, error) { return r.forward(b, inputs) }
+func (r reader) States(b *layers.Build, inputs G.Nodes) (*G.Node, error) { return r.Forward(b, inputs) }
+
+func (r reader) Trunk() *layers.Trunk { return nil }
 
 // shape returns (size, length), or (size) if the length is 0.
 func shape(size, length int) tensor.Shape {
@@ -121,7 +115,8 @@ func intNode(g *G.ExprGraph, name string, size, length int) *G.Node {
 	return G.NewTensor(g, tensor.Int, len(s), G.WithShape(s...), G.WithName(name))
 }
 
-func intTensor(ids []int, size, length int) *tensor.Dense {
+// IntTensor returns a tensor of ids with the shape (size, length), or (size) if the length is 0.
+func IntTensor(ids []int, size, length int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape(size, length)...), tensor.WithBacking(ids))
 }
 

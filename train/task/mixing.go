@@ -1,101 +1,11 @@
 package task
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
-	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/train/model"
 )
-
-// A mixture makes one answer of those of a network and of a linear model. With the linear model's weight w and the
-// temperature T, it is log p = ((1 − w)·log p_network + w·log p_linear)/T + c. Numbers are a weighted mean. The zero
-// mixture is the network alone.
-type mixture struct {
-	linear      float64 // w, from 0 to 1
-	temperature float64 // T; 0 means 1
-}
-
-// Keys of a mixture in the metadata of the weights. A key is missing if its number is 0.
-const (
-	linearKey      = "heed.linear"
-	temperatureKey = "heed.temperature"
-)
-
-// metadata returns the metadata for the weights of a run that answers with the mixture.
-func (x mixture) metadata(run string) map[string]string {
-	metadata := runfolder.Metadata(run)
-	for key, value := range map[string]float64{linearKey: x.linear, temperatureKey: x.temperature} {
-		if value != 0 {
-			metadata[key] = strconv.FormatFloat(value, 'g', -1, 64)
-		}
-	}
-	return metadata
-}
-
-// readMixture reads a mixture from the metadata of weights.
-func readMixture(metadata map[string]string) (x mixture, err error) {
-	for _, n := range []struct {
-		key         string
-		value       *float64
-		least, most float64
-	}{{linearKey, &x.linear, 0, 1}, {temperatureKey, &x.temperature, leastScale, 1 / leastScale}} {
-		text, ok := metadata[n.key]
-		if !ok {
-			continue
-		}
-		v, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(v >= n.least && v <= n.most) {
-			return x, fmt.Errorf("%s: its %s must be from %g to %g, got %.40q", runfolder.WeightsFile, n.key, n.least, n.most, text)
-		}
-		*n.value = v
-	}
-	return x, nil
-}
-
-// logits returns the mixed logits of one or several choices, (choices, classes). Scores that have the weight 0 may be
-// nil. The result may use the memory of network.
-func (x mixture) logits(network, linear []float32, classes int) []float32 {
-	out := network
-	if x.linear > 0 {
-		out = make([]float32, max(len(network), len(linear)))
-		for _, part := range []struct {
-			scores []float32
-			weight float64
-		}{{network, 1 - x.linear}, {linear, x.linear}} {
-			for i := 0; part.weight > 0 && i < len(out); i += classes {
-				scores := part.scores[i:][:classes]
-				best, logProb := likeliest(scores)
-				for k, s := range scores {
-					out[i+k] += float32(part.weight * (float64(s-scores[best]) + logProb))
-				}
-			}
-		}
-	}
-	if x.temperature != 0 {
-		for i := range out {
-			out[i] /= float32(x.temperature)
-		}
-	}
-	return out
-}
-
-// number returns the weighted mean of two numbers.
-func (x mixture) number(network, linear float64) float64 {
-	return (1-x.linear)*network + x.linear*linear
-}
-
-// numberOf is number of the first numbers of slices. A slice whose number has the weight 0 may be empty.
-func (x mixture) numberOf(network, linear []float32) float64 {
-	var numbers [2]float64
-	for i, side := range [][]float32{network, linear} {
-		if len(side) > 0 {
-			numbers[i] = float64(side[0])
-		}
-	}
-	return x.number(numbers[0], numbers[1])
-}
 
 // Sides are what a network and a linear model compute for the same choices or numbers, and what is right.
 type sides struct {
@@ -126,21 +36,21 @@ const unusual = 4
 
 // mix returns the mixture that fits best. The network is calibrated before, so that a weight means the same for a
 // network that is too sure.
-func (s *sides) mix(usual float64) mixture {
+func (s *sides) mix(usual float64) model.Mixture {
 	const steps = 20
 	calibrated, sure, scale := *s, 1.0, 0.0
 	if s.numbers == nil {
 		sure = temperatureOf(s.network, s.classes, s.width, 1)
-		calibrated.network = mixture{temperature: sure}.logits(slices.Clone(s.network), nil, s.width)
+		calibrated.network = model.Mixture{Temperature: sure}.Logits(slices.Clone(s.network), nil, s.width)
 	} else { // errors are compared with those of the better side
-		scale = 2 * min(s.loss(mixture{}, nil), s.loss(mixture{linear: 1}, nil))
+		scale = 2 * min(s.loss(model.Mixture{}, nil), s.loss(model.Mixture{Linear: 1}, nil))
 	}
-	best, least := mixture{}, math.Inf(1)
+	best, least := model.Mixture{}, math.Inf(1)
 	for i := range steps + 1 {
-		x := mixture{linear: float64(i) / steps}
-		cost := unusual * math.Abs(x.linear-usual)
+		x := model.Mixture{Linear: float64(i) / steps}
+		cost := unusual * math.Abs(x.Linear-usual)
 		if s.numbers == nil {
-			x.temperature = temperatureOf(x.logits(calibrated.network, s.linear, s.width), s.classes, s.width, leastTemperature)
+			x.Temperature = temperatureOf(x.Logits(calibrated.network, s.linear, s.width), s.classes, s.width, leastTemperature)
 			cost += float64(len(s.classes))*calibrated.loss(x, nil) + float64(calibrated.wrong(x))
 		} else if scale > 0 {
 			cost += float64(len(s.numbers)) * s.loss(x, nil) / scale
@@ -150,8 +60,8 @@ func (s *sides) mix(usual float64) mixture {
 		}
 	}
 	if s.numbers == nil { // one weight and one temperature for the network as it is
-		network, linear := (1-best.linear)/sure/best.temperature, best.linear/best.temperature
-		best = mixture{linear: rounded(linear / (network + linear)), temperature: min(rounded(1/(network+linear)), 1/leastScale)}
+		network, linear := (1-best.Linear)/sure/best.Temperature, best.Linear/best.Temperature
+		best = model.Mixture{Linear: rounded(linear / (network + linear)), Temperature: min(rounded(1/(network+linear)), 1/leastScale)}
 	}
 	return best
 }
@@ -159,22 +69,22 @@ func (s *sides) mix(usual float64) mixture {
 func rounded(x float64) float64 { return math.Round(1e3*x) / 1e3 }
 
 // loss returns the mean loss: the cross-entropy, weighted by class weights unless they are nil, or the squared error.
-func (s *sides) loss(x mixture, weights []float64) float64 {
+func (s *sides) loss(x model.Mixture, weights []float64) float64 {
 	total, count := 0.0, 0.0
 	if s.numbers != nil {
 		for i, number := range s.numbers {
-			d := x.numberOf(s.network[min(i, len(s.network)):], s.linear[min(i, len(s.linear)):]) - number
+			d := x.NumberOf(s.network[min(i, len(s.network)):], s.linear[min(i, len(s.linear)):]) - number
 			total, count = total+d*d, count+1
 		}
 		return total / max(count, 1)
 	}
-	logits := x.logits(slices.Clone(s.network), s.linear, s.width)
+	logits := x.Logits(slices.Clone(s.network), s.linear, s.width)
 	for i, class := range s.classes {
 		weight, row := 1.0, logits[i*s.width:][:s.width]
 		if weights != nil {
 			weight = weights[class]
 		}
-		best, logProb := likeliest(row)
+		best, logProb := model.Likeliest(row)
 		total -= weight * (float64(row[class]-row[best]) + logProb)
 		count += weight
 	}
@@ -182,10 +92,10 @@ func (s *sides) loss(x mixture, weights []float64) float64 {
 }
 
 // wrong returns the number of wrong choices.
-func (s *sides) wrong(x mixture) (n int) {
-	logits := x.logits(slices.Clone(s.network), s.linear, s.width)
+func (s *sides) wrong(x model.Mixture) (n int) {
+	logits := x.Logits(slices.Clone(s.network), s.linear, s.width)
 	for i, class := range s.classes {
-		if best, _ := likeliest(logits[i*s.width:][:s.width]); best != class {
+		if best, _ := model.Likeliest(logits[i*s.width:][:s.width]); best != class {
 			n++
 		}
 	}

@@ -1,4 +1,4 @@
-package task
+package model
 
 import (
 	"context"
@@ -20,7 +20,7 @@ type query struct {
 	targets []int     // for tags: positions where it is data.Ignore have no tag; nil if every position has an answer
 	place   int       // index of the input
 	top     int       // number of choices wanted; 0 means 1
-	mixture mixture   // of the output and of linear
+	mixture Mixture   // of the output and of linear
 	linear  []float32 // the baseline's scores, if they are mixed with the output
 	keep    bool      // whether the predictor sets output
 	output  []float32 // of the network: (answers, classes) or a number

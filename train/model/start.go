@@ -1,4 +1,4 @@
-package task
+package model
 
 import (
 	"cmp"
@@ -10,15 +10,17 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
+
+	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
-	"gorgonia.org/tensor"
 )
 
 // A start is a folder that a model begins from. Open and Config.StartFrom ask it for the configuration of the model,
@@ -78,18 +80,18 @@ func startOf(f runfolder.Folder, base string, kind data.Kind) (start, error) {
 	case invalid == nil && keys.Format == nil:
 		return nil, fmt.Errorf("%s isn't a run folder: %s has no \"format\"; heed train makes one", f.Dir, f.Path(runfolder.ConfigFile))
 	}
-	saved, err := parseConfig(content)
+	saved, training, err := parseConfig(content)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path(runfolder.ConfigFile), err)
 	}
 	saved.From = saved.From.found(f.Dir)
 	if !saved.needsBase() {
-		return whole(runStart{f, saved, kind}, nil)
+		return whole(runStart{f, saved, training, kind}, nil)
 	}
 	if base != "" {
 		saved.From.Dir, saved.From.Absolute.Dir = base, absolute(base)
 	}
-	return runStart{f, saved, kind}, nil
+	return runStart{f, saved, training, kind}, nil
 }
 
 // noModel returns the error that a folder has no model.
@@ -131,13 +133,14 @@ func fileKind(path string) string {
 // A runStart is a run folder.
 type runStart struct {
 	runfolder.Folder
-	saved Config    // unchecked
-	kind  data.Kind // of the task that begins from the run; empty for the run itself
+	saved    Config          // unchecked
+	training json.RawMessage // unchecked; see config.json
+	kind     data.Kind       // of the task that begins from the run; empty for the run itself
 }
 
 func (s runStart) config(rules []data.Rule) (Config, error) {
 	c := s.saved
-	err := c.check(true)
+	err := c.Check(true)
 	if err == nil {
 		err = c.readTokenizers(s.Folder)
 	}
@@ -147,9 +150,9 @@ func (s runStart) config(rules []data.Rule) (Config, error) {
 	if err == nil {
 		err = c.complete(rules)
 	}
-	if err == nil && c.published() && s.kind != "" && s.kind != c.Task.Kind {
+	if err == nil && c.Published() && s.kind != "" && s.kind != c.Task.Kind {
 		var model publishedStart
-		if model, err = openArchive(c.archive, s.kind); err == nil {
+		if model, err = openArchive(c.Archive, s.kind); err == nil {
 			c.Model, c.Head = model.model.Model, model.head()
 		}
 	}
@@ -162,10 +165,12 @@ func (s runStart) config(rules []data.Rule) (Config, error) {
 	return c, nil
 }
 
+func (s runStart) id() string { return RunID(s.saved, s.training) }
+
 func (s runStart) values() (n int, err error) {
-	if s.saved.partial() { // the base has the others
+	if s.saved.Partial() { // the base has the others
 		base, err := startOf(runfolder.At(s.saved.From.Dir), s.saved.From.Base, s.saved.Task.Kind)
-		if run, ok := base.(runStart); ok && run.saved.partial() && err == nil { // with the right sums, there is no cycle of bases
+		if run, ok := base.(runStart); ok && run.saved.Partial() && err == nil { // with the right sums, there is no cycle of bases
 			if sum, failed := base.sum(); failed != nil || sum != s.saved.From.SHA256 {
 				err = cmp.Or(failed, errChanged)
 			}
@@ -193,7 +198,7 @@ func (s runStart) sum() (string, error) {
 		return "", err
 	}
 	sum, err := s.Sum(runfolder.WeightsFile)
-	if s.saved.partial() {
+	if s.saved.Partial() {
 		sum = runfolder.JSONSum([]string{sum, s.saved.From.SHA256})
 	}
 	return sum, err
@@ -203,34 +208,34 @@ func (s runStart) sum() (string, error) {
 func (s runStart) complete(m *Model, metadata map[string]string) (err error) {
 	m.mixture, err = readMixture(metadata)
 	if err == nil {
-		err = m.completePublished()
+		err = m.CompletePublished()
 	}
 	if err != nil {
 		return err
 	}
-	m.baseline, err = s.saved.openBaseline(s.Folder)
+	m.linear, err = s.saved.ReadLinear(s.Folder, s.id())
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && m.mixture.linear > 0:
+	case errors.Is(err, fs.ErrNotExist) && m.mixture.Linear > 0:
 		return s.Missing(runfolder.BaselineFile, runfolder.WeightsFile)
 	case errors.Is(err, fs.ErrNotExist):
-		m.noBaseline = s.Lacks(runfolder.BaselineFile)
+		m.noLinear = s.Lacks(runfolder.BaselineFile)
 		return nil
-	case err != nil || m.baseline.Width() == 0:
+	case err != nil || m.linear.Width() == 0:
 		return err
 	}
-	if m.baseline.begun, err = m.begun(); err != nil {
+	if m.linear.Begun, err = m.Begun(); err != nil {
 		return s.baseError(err)
 	}
 	return nil
 }
 
 func (s runStart) load(p *layers.Params, drop func(name string, shape []int) bool) (l layers.LoadReport, err error) {
-	header, err := s.CheckedHeader(s.saved.id())
+	header, err := s.CheckedHeader(s.id())
 	if err != nil {
 		return l, err
 	}
 	var o layers.LoadOptions
-	if drop != nil && s.saved.partial() {
+	if drop != nil && s.saved.Partial() {
 		return s.copy(p, drop)
 	}
 	if drop != nil {
@@ -252,7 +257,7 @@ func (s runStart) load(p *layers.Params, drop func(name string, shape []int) boo
 
 // baseError explains an error about the folder that the run began from.
 func (s runStart) baseError(err error) error {
-	return fmt.Errorf("%s needs the model that it began from: %w; if that model has moved, say where it is with --base, or in Go with task.OpenBase", s.Dir, err)
+	return fmt.Errorf("%s needs the model that it began from: %w; if that model has moved, say where it is with --base, or in Go with model.OpenBase", s.Dir, err)
 }
 
 // copy is load for a run whose file lacks the weights that it didn't train.
@@ -293,6 +298,12 @@ func nameIn(p *layers.Params, name string) string {
 
 var errChanged = errors.New("its weights have changed since this run began: restore them")
 
+// Errors about models that can't be opened.
+var (
+	ErrNoWeights = runfolder.ErrNoWeights // no weights: the run ended before the end of its first epoch
+	ErrFrom      = errors.New("can't start from")
+)
+
 // Files of an adapter that the library peft saved.
 const (
 	adapterFile    = "adapter_config.json"
@@ -321,7 +332,7 @@ func openAdapter(f runfolder.Folder, base string, kind data.Kind) (start, error)
 		}
 		base = find(keys.Base, "", f.Dir)
 		if info, err := os.Stat(base); err != nil || !info.IsDir() {
-			return nil, fmt.Errorf("%s has an adapter for the model %.200q, which isn't a folder here: say where that model is with --base, or in Go with task.OpenBase", f.Dir, keys.Base)
+			return nil, fmt.Errorf("%s has an adapter for the model %.200q, which isn't a folder here: say where that model is with --base, or in Go with model.OpenBase", f.Dir, keys.Base)
 		}
 	}
 	s, err := openPublished(runfolder.At(base), kind) // not startOf, which would follow an adapter that is its own base
@@ -349,19 +360,33 @@ func (s adapterStart) load(p *layers.Params, drop func(name string, shape []int)
 	return l, a.Merge(p)
 }
 
-// ReadConfig reads and checks a run folder's config.json. It takes the functions of the rule from the given rule of the
-// same name, or from Heed's own. If there is none, the functions are nil.
-func ReadConfig(dir string, rules ...data.Rule) (Config, error) {
-	return ReadConfigBase(dir, "", rules...)
+// ReadConfig reads and checks a run folder's config.json, except for the settings of training, which it returns as
+// JSON; they are empty for a published model. It takes the functions of the rule from the given rule of the same name,
+// or from Heed's own. If there is none, the functions are nil. The folder is one that OpenBase opens: if base isn't
+// empty, the configuration's From is then base.
+func ReadConfig(dir, base string, rules ...data.Rule) (c Config, training []byte, err error) {
+	s, err := startOf(runfolder.At(dir), base, "")
+	if err != nil {
+		return c, nil, err
+	}
+	if run, ok := s.(runStart); ok {
+		training = run.training
+	}
+	c, err = s.config(rules)
+	return c, training, err
 }
 
-// ReadConfigBase is like ReadConfig for a folder that OpenBase opens. The configuration's From is then base.
-func ReadConfigBase(dir, base string, rules ...data.Rule) (Config, error) {
-	s, err := startOf(runfolder.At(dir), base, "")
+// Begin returns the configuration of the model in a folder, for a task of another kind that begins from it.
+func Begin(dir, base string, kind data.Kind) (Config, error) {
+	s, err := startOf(runfolder.At(dir), base, kind)
 	if err != nil {
 		return Config{}, err
 	}
-	return s.config(rules)
+	c, err := s.config(nil)
+	if published, ok := s.(interface{ archive() ([]byte, error) }); ok && err == nil {
+		c.Archive, err = published.archive()
+	}
+	return c, err
 }
 
 // Open returns the trained model of a run folder. If the model learned your own rule, pass that rule. Without it, the
@@ -404,7 +429,7 @@ func OpenFS(fsys fs.FS, rules ...data.Rule) (*Model, error) {
 }
 
 func open(f runfolder.Folder, base, kept string, rules []data.Rule) (*Model, error) {
-	if err := knownWeights(kept); err != nil {
+	if err := KnownWeights(kept); err != nil {
 		return nil, err
 	}
 	quantize := kept == Int8Weights
@@ -431,7 +456,7 @@ func openUnmerged(f runfolder.Folder, base string, quantize bool, rules []data.R
 	if err != nil {
 		return nil, err
 	}
-	if k := c.Kind(); c.published() && (k.Generates || k.Masks) { // training read shorter windows
+	if k := c.Kind(); c.Published() && (k.Generates || k.Masks) { // training read shorter windows
 		c.Task.MaxLen = c.Task.Published.MaxLen
 	}
 	wrong := func(err error) error { return fmt.Errorf("%s: %w", f.Path(runfolder.ConfigFile), err) }
@@ -440,7 +465,7 @@ func openUnmerged(f runfolder.Folder, base string, quantize bool, rules []data.R
 		return nil, wrong(err)
 	}
 	_, merges := s.(adapterStart)
-	m.int8 = quantize && !merges && !c.partial()
+	m.int8 = quantize && !merges && !c.Partial()
 	if p, ok := s.(publishedStart); ok {
 		p.int8 = m.int8
 		s = p
@@ -465,10 +490,10 @@ func openUnmerged(f runfolder.Folder, base string, quantize bool, rules []data.R
 	if err != nil {
 		return nil, wrong(err)
 	}
-	if run, ok := s.(runStart); ok && c.partial() {
-		loaded, err := m.loadFrom()
+	if run, ok := s.(runStart); ok && c.Partial() {
+		loaded, err := m.LoadFrom()
 		if err == nil {
-			err = m.tune(loaded.Kept)
+			err = m.Tune(loaded.Kept)
 		}
 		if err != nil {
 			return nil, run.baseError(err)
@@ -490,7 +515,7 @@ func (m *Model) Load(dir string) error {
 
 // readStart reads the weights of a start, and what else the model needs.
 func (m *Model) readStart(s start) error {
-	loaded, err := s.load(m.trained(), nil)
+	loaded, err := s.load(m.Trained(), nil)
 	if err == nil {
 		err = s.complete(m, loaded.Metadata)
 	}
@@ -533,5 +558,52 @@ func find(path, absolute, other string) string {
 	return path
 }
 
-// published reports whether the task has the tokenizer of a published model.
-func (c *Config) published() bool { return c.Task.Published != (data.Published{}) }
+// LoadFrom loads the weights of the configuration's From, as far as they fit. It sets the From's checksum, or compares
+// it if it is already set.
+func (m *Model) LoadFrom() (layers.LoadReport, error) {
+	loaded, err := m.loadFit()
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoWeights) {
+		err = fmt.Errorf("it %w", ErrNoWeights)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w %s: %w", ErrFrom, m.Config.From.Dir, err)
+	}
+	return loaded, err
+}
+
+func (m *Model) loadFit() (loaded layers.LoadReport, err error) {
+	c := &m.Config
+	s, err := startOf(runfolder.At(c.From.Dir), c.From.Base, c.Task.Kind)
+	if err != nil {
+		return loaded, err
+	}
+	from, err := s.config(nil)
+	if err != nil {
+		return loaded, err
+	}
+	sum, err := s.sum()
+	if err != nil {
+		return loaded, err
+	}
+	if c.From.SHA256 != "" && c.From.SHA256 != sum {
+		return loaded, errChanged
+	}
+	if c.From.SHA256 == "" {
+		c.From.Absolute.Dir, c.From.Absolute.Base = absolute(c.From.Dir), absolute(c.From.Base)
+	}
+	c.From.SHA256 = sum
+	// With other symbols, an embedding or a head doesn't fit, even if its shape is the same.
+	mine, theirs := c.Data.Tokenizers, from.Data.Tokenizers
+	sources := c.Published() || c.Task.Alphabet == from.Task.Alphabet && slices.Equal(mine[:min(1, len(mine))], theirs[:min(1, len(theirs))])
+	targets := sources && (from.Opened() || slices.Equal(mine, theirs)) && c.Task.Kind == from.Task.Kind && slices.Equal(c.Task.Classes, from.Task.Classes)
+	loaded, err = s.load(m.Params, func(name string, shape []int) bool {
+		p := m.Params.Get(name)
+		ofTarget := strings.Contains("."+name, ".head.") || strings.HasPrefix(name, "decoder.embedding.")
+		ofSource := strings.Contains("."+name, ".embedding.") && !ofTarget
+		return p == nil || !slices.Equal(p.Value.Shape(), shape) || ofTarget && !targets || ofSource && !sources
+	})
+	if err == nil && len(loaded.Kept) == len(m.Params.All()) {
+		err = errors.New("none of its weights fit this model")
+	}
+	return loaded, err
+}

@@ -1,8 +1,7 @@
-package task
+package model
 
 import (
 	"context"
-	"slices"
 
 	G "gorgonia.org/gorgonia"
 
@@ -11,15 +10,9 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// loadedWhole reports whether the model began with all the weights of another model that its features need.
-func (t *Task) loadedWhole() bool {
-	return t.Config.From.Dir != "" && t.unstarted == nil && t.features != nil &&
-		!slices.ContainsFunc(t.Loaded.Kept, func(name string) bool { return name != "head.weight" && name != "head.bias" })
-}
-
-// begun returns the model as it was when its training began. It is m itself if only a head was trained.
-func (m *Model) begun() (*Model, error) {
-	if m.Config.solved() {
+// Begun returns the model as it was when its training began. It is m itself if only a head was trained.
+func (m *Model) Begun() (*Model, error) {
+	if m.Config.Solved() {
 		return m, nil
 	}
 	c := m.Config
@@ -29,7 +22,7 @@ func (m *Model) begun() (*Model, error) {
 		err = b.build()
 	}
 	if err == nil {
-		_, err = b.loadFrom()
+		_, err = b.LoadFrom()
 	}
 	if err == nil && m.int8 {
 		err = b.Params.Quantize()

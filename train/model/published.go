@@ -1,4 +1,4 @@
-package task
+package model
 
 import (
 	"archive/zip"
@@ -72,7 +72,7 @@ func (s *publishedStart) suit(kind data.Kind) error {
 			*id = -1
 		}
 	}
-	switch k := kindOf(kind).about(); {
+	switch k := KindOf(kind); {
 	case k.Name == "" && m.Head != "mask", k.Generates && m.Head == "text", k.Masks && m.Head == "mask", k.Pairs && m.Head == "classes":
 	case k.Generates:
 		return fmt.Errorf("a task of kind %s needs a model that predicts the next token, and this one doesn't", kind)
@@ -136,7 +136,7 @@ func (s publishedStart) config([]data.Rule) (Config, error) {
 	default:
 		rule.Kind, rule.About = data.KindEmbed, "a vector of a text"
 	}
-	c := Config{Format: format, Task: rule, Model: m.Model, Head: s.head(), Training: Defaults(data.Rule{Kind: data.KindText}).Training}
+	c := Config{Format: Format, Task: rule, Model: m.Model, Head: s.head()}
 	return c, nil
 }
 
@@ -299,12 +299,12 @@ func (s publishedStart) complete(m *Model, _ map[string]string) error {
 	return m.SetPrompt(s.model.Prompt)
 }
 
-// completePublished is complete for a model that began as a published one. For another model, it does nothing.
-func (m *Model) completePublished() error {
-	if !m.Config.published() {
+// CompletePublished is complete for a model that began as a published one. For another model, it does nothing.
+func (m *Model) CompletePublished() error {
+	if !m.Config.Published() {
 		return nil
 	}
-	s, err := openArchive(m.Config.archive, m.Config.Task.Kind)
+	s, err := openArchive(m.Config.Archive, m.Config.Task.Kind)
 	if err == nil {
 		err = s.complete(m, nil)
 	}

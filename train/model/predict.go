@@ -1,4 +1,4 @@
-package task
+package model
 
 import (
 	"cmp"
@@ -12,7 +12,6 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/apart"
 	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/setting"
@@ -57,11 +56,11 @@ func (m *Model) Predict(input string) (string, error) {
 // When ctx is done, PredictAll returns ctx.Err() and no answers. If a function of the rule or of a tokenizer panics,
 // PredictAll panics on the caller's goroutine, like train.Fit.
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
-	return m.predictAll(ctx, inputs, o, m.mixture)
+	return m.PredictMixed(ctx, inputs, o, m.mixture)
 }
 
-// predictAll is PredictAll with a mixture.
-func (m *Model) predictAll(ctx context.Context, inputs []string, o PredictOptions, x mixture) ([]Answer, error) {
+// PredictMixed is PredictAll with another mixture than the model has.
+func (m *Model) PredictMixed(ctx context.Context, inputs []string, o PredictOptions, x Mixture) ([]Answer, error) {
 	if o.Beam < 0 || o.Beam > MaxBeam {
 		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
 	}
@@ -109,10 +108,10 @@ func (m *Model) read(ctx context.Context, inputs []string, q query, beam int) (a
 			rows = append(rows, row)
 		}
 	}
-	if q.mixture.linear > 0 {
+	if q.mixture.Linear > 0 {
 		err = m.addLinear(ctx, inputs, rows)
 	}
-	if err != nil || q.mixture.linear < 1 {
+	if err != nil || q.mixture.Linear < 1 {
 		return answers, rows, cmp.Or(err, m.choose(ctx, rows, beam))
 	}
 	for i := range rows {
@@ -129,7 +128,7 @@ func (m *Model) addLinear(ctx context.Context, inputs []string, rows []query) er
 	if err != nil {
 		return err
 	}
-	each := m.baseline.Outputs()
+	each := m.linear.Outputs()
 	for i := range rows {
 		n := len(scores[i]) / each
 		if targets := rows[i].targets; targets != nil { // a source that is too long has fewer
@@ -184,13 +183,6 @@ func (m *Model) Cuts(input string) bool {
 	return a.Cut
 }
 
-// CutsStart reports whether the model ignores the beginning of an input that is too long, and not its end: for text, or
-// if the tokenizer of a published model says so.
-func (c *Config) CutsStart() bool {
-	p, published := c.Task.Source.(*tokenizer.Pipeline)
-	return c.Kind().Generates || published && p.CutsStart()
-}
-
 // MaxBeam is the greatest Beam of PredictOptions.
 const MaxBeam = 1 << 10
 
@@ -198,7 +190,7 @@ const MaxBeam = 1 << 10
 func (m *Model) query(b data.Batch) query {
 	n := b.Lengths[0]
 	q := query{ids: slices.Clone(b.Inputs[:n])}
-	if m.Config.Kind().aligned && m.Config.Task.Target != nil {
+	if m.Config.Kind().Aligned && m.Config.Task.Target != nil {
 		q.targets = slices.Clone(b.Targets[:n])
 	}
 	return q
@@ -294,8 +286,8 @@ func (m *Model) predict(ctx context.Context, s batchShape, rows []query) (err er
 	return nil
 }
 
-// checkFinite returns an error that wraps decode.ErrNotFinite if a number that a model has computed is NaN or infinite.
-func checkFinite[F float32 | float64](values ...F) error {
+// CheckFinite returns an error that wraps decode.ErrNotFinite if a number that a model has computed is NaN or infinite.
+func CheckFinite[F float32 | float64](values ...F) error {
 	for _, x := range values {
 		if x-x != 0 {
 			return fmt.Errorf("the model's output is %v, which is no answer: %w", x, decode.ErrNotFinite)
@@ -311,8 +303,8 @@ func (m *Model) chooser(n network, s batchShape, choose func(output []float32, q
 	l.Len = s.width
 	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
 		b.Cores = s.cores
-		inputs = n.inputs(g, s.size, l)
-		output, err := n.forward(b, inputs)
+		inputs = n.Inputs(g, s.size, l)
+		output, err := n.Forward(b, inputs)
 		return inputs, G.Nodes{output}, err
 	})
 	if err != nil {
@@ -327,13 +319,13 @@ func (m *Model) chooser(n network, s batchShape, choose func(output []float32, q
 		if err != nil {
 			return err
 		}
-		out, err := model.Call(n.values(b)...)
+		out, err := model.Call(n.Values(b)...)
 		if err != nil {
 			return err
 		}
 		values := out[0].Float32s()
 		each := len(values) / s.size
-		if err := checkFinite(values[:each*len(rows)]...); err != nil {
+		if err := CheckFinite(values[:each*len(rows)]...); err != nil {
 			return err
 		}
 		for i := range rows {

@@ -1,4 +1,4 @@
-package task
+package model
 
 import (
 	"context"
@@ -45,13 +45,13 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	if encoded.Err != nil {
 		return nil, encoded.Err
 	}
-	if m.mixture.linear == 1 && !m.Config.solved() {
+	if m.mixture.Linear == 1 && !m.Config.Solved() {
 		return nil, &InputError{input, errors.New("the attention of this model answers nothing: its answers are those of the linear model")}
 	}
 	rows, ctx := []query{m.query(b)}, context.Background()
 	rows[0].mixture = m.mixture
 	var err error
-	if m.mixture.linear > 0 {
+	if m.mixture.Linear > 0 {
 		err = m.addLinear(ctx, []string{input}, rows)
 	}
 	if err == nil {
@@ -70,7 +70,7 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 		return nil, &InputError{input, err}
 	}
 	if r.read != nil {
-		last, _ := likeliest(output[len(output)-m.layout.Classes:])
+		last, _ := Likeliest(output[len(output)-m.layout.Classes:])
 		r.written = append(r.written, r.answers.label(last))
 	}
 	a := &Attention{Input: input, Answer: answer}
@@ -108,8 +108,12 @@ func (m *Model) reading(b data.Batch, targets []int) *reading {
 	r := &reading{self: "each position (rows) attends to the whole source (columns)"}
 	r.sources, r.answers = newMarks(m.coder, m.Config.Task.Target == nil)
 	r.source = r.sources.labels(b.Inputs)
-	if k := m.Config.Kind(); k.causal {
-		r.self = fmt.Sprintf("each %[1]s (rows) attends to itself and to each %[1]s before it (columns)", strings.TrimSuffix(k.Unit, "s"))
+	if m.Config.Kind().Causal {
+		unit := "character"
+		if m.Config.Task.Source != nil {
+			unit = "token"
+		}
+		r.self = fmt.Sprintf("each %[1]s (rows) attends to itself and to each %[1]s before it (columns)", unit)
 	}
 	if m.layout.Start >= 0 {
 		r.self = "each position of the source (rows) attends to the whole source (columns)"
@@ -133,8 +137,8 @@ func (m *Model) capture(batch data.Batch, part string) (weights []captured, outp
 	var chosen []layers.AttentionWeights
 	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
 		b.CaptureWeights = true
-		inputs = m.network.inputs(g, 1, data.Layout{Len: batch.Len, TargetLen: batch.TargetLen})
-		output, err := m.network.forward(b, inputs)
+		inputs = m.network.Inputs(g, 1, data.Layout{Len: batch.Len, TargetLen: batch.TargetLen})
+		output, err := m.network.Forward(b, inputs)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -148,7 +152,7 @@ func (m *Model) capture(batch data.Batch, part string) (weights []captured, outp
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := model.Call(m.network.values(batch)...)
+	out, err := model.Call(m.network.Values(batch)...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,108 @@
+package model
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers"
+)
+
+// A classifier is a network that chooses among the ids of the Layout's Classes, once or at every position. Its output
+// has their logits.
+type classifier struct {
+	reader
+
+	// If trunk isn't nil, States is the result of below, and the trunk has a head that makes logits of it.
+	trunk *layers.Trunk
+	below func(b *layers.Build, inputs G.Nodes) (*G.Node, error)
+}
+
+func (c classifier) Trunk() *layers.Trunk { return c.trunk }
+
+// newClassifier returns the classifier of a model whose function net computes logits.
+func newClassifier(m *Model, net func(b *layers.Build, inputs G.Nodes) (*G.Node, error)) classifier {
+	return classifier{reader: reader{m, net}}
+}
+
+func (c classifier) States(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+	r := c.reader
+	if c.trunk != nil {
+		r.net = c.below
+	}
+	return r.Forward(b, inputs)
+}
+
+func (c classifier) answer(chosen choice) (text string, number *float64, err error) {
+	text, err = c.coder.Answer(chosen.targets)
+	return text, nil, err
+}
+
+// predictor returns a predictor that chooses the likeliest classes of all valid positions together. For text, it
+// chooses only the class that follows the last position.
+func (c classifier) predictor(s batchShape) (predictor, error) {
+	classes := c.layout.Classes
+	return c.chooser(c, s, func(logits []float32, q *query) {
+		first, end := 0, min(len(logits)/classes, len(q.ids))
+		if c.Config.Kind().Causal {
+			first = end - 1
+		}
+		for p := first; p < end; p++ {
+			if q.targets == nil || q.targets[p] != data.Ignore {
+				q.output = append(q.output, logits[p*classes:][:classes]...)
+			}
+		}
+		if !q.keep {
+			q.choices, q.output = c.mixed(*q, q.mixture), nil
+		}
+	})
+}
+
+func (c classifier) mixed(q query, x Mixture) []choice {
+	choices := []choice{{}}
+	for logits := range slices.Chunk(x.Logits(q.output, q.linear, c.layout.Classes), c.layout.Classes) {
+		choices = extended(choices, logits, q.top)
+	}
+	return choices
+}
+
+// extended returns the n likeliest choices with one more target, given its logits. The choices must be likeliest first.
+func extended(choices []choice, logits []float32, n int) []choice {
+	best, logProb := Likeliest(logits)
+	if n <= 1 {
+		choices[0].targets = append(choices[0].targets, best)
+		choices[0].logProb += logProb
+		return choices
+	}
+	classes := make([]int, len(logits))
+	for i := range classes {
+		classes[i] = i
+	}
+	slices.SortStableFunc(classes, func(a, b int) int { return cmp.Compare(logits[b], logits[a]) })
+	var longer []choice
+	for i, c := range choices {
+		for j := 0; j < len(classes) && (i+1)*(j+1) <= n; j++ { // for a greater j, n others are at least as likely
+			longer = append(longer, choice{targets: append(slices.Clip(c.targets), classes[j]), logProb: c.logProb + logProb + float64(logits[classes[j]]-logits[best])})
+		}
+	}
+	slices.SortStableFunc(longer, func(a, b choice) int { return cmp.Compare(b.logProb, a.logProb) })
+	return longer[:min(n, len(longer))]
+}
+
+// Likeliest returns the class with the highest logit and the logarithm of its probability. If several logits are equal,
+// it returns the first.
+func Likeliest(logits []float32) (class int, logProb float64) {
+	for i, x := range logits {
+		if x > logits[class] {
+			class = i
+		}
+	}
+	sum := 0.0
+	for _, x := range logits {
+		sum += math.Exp(float64(x - logits[class]))
+	}
+	return class, -math.Log(sum)
+}

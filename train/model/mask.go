@@ -1,0 +1,74 @@
+package model
+
+import (
+	"slices"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/layers"
+)
+
+// masks predict the masked symbols of a text (Devlin et al., 2018).
+type masks struct{}
+
+var maskedTextKind = Kind{Name: data.KindMaskedText, Masks: true, Aligned: true, units: "characters, bpe", head: masks{}}
+
+func (masks) network(m *Model) (network, error) {
+	net, err := layers.NewEncoder(m.Params, m.Config.Model)
+	if err != nil {
+		return nil, err
+	}
+	embeds := &Model{Config: m.Config, Params: m.Params}
+	rule := &embeds.Config.Task
+	if rule.Kind = data.KindEmbed; rule.Source == nil { // a rule with a Source cuts long texts
+		rule.Source, err = tokenizer.NewVocab(rule.Alphabet)
+		rule.Alphabet = ""
+	}
+	if err == nil {
+		embeds.coder, err = data.NewCoder(*rule)
+	}
+	if err != nil {
+		return nil, err
+	}
+	embeds.layout = embeds.coder.Layout()
+	embeds.network = newEmbedder(m, net)
+	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Classes)
+	})
+	c.trunk, c.below = net.Trunk, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+		return net.States(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Dim)
+	}
+	return filler{c, embeds}, nil
+}
+
+// A filler is the network of masked text.
+type filler struct {
+	classifier
+	embeds *Model // makes vectors of texts from the states before the head
+}
+
+// predictor returns a predictor that puts the likeliest symbols in place of the masks of a source.
+func (f filler) predictor(s batchShape) (predictor, error) {
+	mask, classes := f.coder.(*data.MaskedText).ID(), f.layout.Classes
+	_, target := f.coder.Tokenizers()
+	known := min(target.Len(), classes) // without ids that a published tokenizer lacks
+	return f.chooser(f, s, func(logits []float32, q *query) {
+		choices := []choice{{}}
+		for p, id := range q.ids {
+			if id == mask {
+				choices = extended(choices, logits[p*classes:][:known], q.top)
+			}
+		}
+		for i, c := range choices {
+			choices[i].targets = slices.Clone(q.ids)
+			for p, id := range q.ids {
+				if id == mask {
+					choices[i].targets[p], c.targets = c.targets[0], c.targets[1:]
+				}
+			}
+		}
+		q.choices = choices
+	})
+}

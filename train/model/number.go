@@ -1,0 +1,66 @@
+package model
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// numbers give each source a number.
+type numbers struct{}
+
+var regressionKind = Kind{
+	Name: data.KindRegression, Rows: true, Pairs: true, Numbers: true, Linear: true,
+	units: "characters, tokens, words, bpe", head: numbers{},
+}
+
+func (numbers) network(m *Model) (network, error) {
+	net, err := pooled(m) // (B, 1)
+	return regressor{reader{m, net}}, err
+}
+
+// A regressor is a network whose output is one number per row, standardised by the rule's Mean and Scale.
+type regressor struct{ reader }
+
+// scale returns the number that stands for 1 in the output.
+func (r regressor) scale() float64 { return cmp.Or(r.Config.Task.Scale, 1) }
+
+func (r regressor) predictor(s batchShape) (predictor, error) {
+	return r.chooser(r, s, func(output []float32, q *query) {
+		q.output = []float32{output[0]}
+		if !q.keep {
+			q.choices, q.output = r.mixed(*q, q.mixture), nil
+		}
+	})
+}
+
+func (r regressor) mixed(q query, x Mixture) []choice {
+	return []choice{{number: x.NumberOf(q.output, q.linear)}}
+}
+
+// answer rounds the number to about a millionth of the Scale, because more digits mean nothing. A logistic function has
+// six digits, so that small scores differ.
+func (r regressor) answer(c choice) (string, *float64, error) {
+	x := r.Config.Task.Mean + r.scale()*c.number
+	if x-x != 0 {
+		return "", nil, fmt.Errorf("the model's output is %v, which is no answer: %w", x, decode.ErrNotFinite)
+	}
+	step, digits := math.Pow(10, math.Floor(math.Log10(r.scale()))-5), 15 // 15 digits hide that the step isn't exact
+	if r.published != nil && r.published.model.Sigmoid {
+		x, digits = 1/(1+math.Exp(-x)), 6
+	} else if rounded := math.Round(x/step) * step; rounded-rounded == 0 {
+		x = rounded
+	}
+	x, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
+	if err != nil {
+		return "", nil, err
+	}
+	x += 0 // never -0
+	decimal, err := json.Marshal(x)
+	return string(decimal), &x, err
+}

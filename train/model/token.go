@@ -1,0 +1,68 @@
+package model
+
+import (
+	"context"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// tokens predict the next symbol of a text.
+type tokens struct{}
+
+var textKind = Kind{Name: data.KindText, Generates: true, Aligned: true, Causal: true, units: "characters, bpe", head: tokens{}}
+
+func (tokens) network(m *Model) (network, error) {
+	net, err := layers.NewDecoder(m.Params, m.Config.Model)
+	if err != nil {
+		return nil, err
+	}
+	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+		return net.Forward(b, inputs[0], layers.Mask{}) // (B, Len, Classes)
+	})
+	c.trunk, c.below = net.Trunk, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+		return net.States(b, inputs[0], layers.Mask{}) // (B, Len, Dim)
+	}
+	return writer{c, net}, nil
+}
+
+// A writer is the network of a language model.
+type writer struct {
+	classifier
+	net *layers.Decoder
+}
+
+// predictor returns a predictor of the next token. For a published model, it computes only the logits that follow the
+// last position, because all logits of a long text may not fit in memory. It leaves out ids that the tokenizer lacks.
+func (w writer) predictor(s batchShape) (predictor, error) {
+	if !w.Config.Published() {
+		return w.classifier.predictor(s)
+	}
+	_, target := w.coder.Tokenizers()
+	session, err := decode.New(w.net, decode.Config{Adapter: w.adapter, Batch: s.size, Capacity: s.width, Vocab: min(target.Len(), w.layout.Tokens), Cores: s.cores})
+	if err != nil {
+		return nil, err
+	}
+	return func(_ context.Context, rows []query) error {
+		session.Reset()
+		tokens := make([][]int, s.size)
+		for i, q := range rows {
+			tokens[i] = q.ids
+		}
+		logits, err := session.Step(tokens)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			row := make([]float32, len(logits[i]))
+			for j, x := range logits[i] {
+				row[j] = float32(x)
+			}
+			rows[i].choices = extended([]choice{{}}, row, rows[i].top)
+		}
+		return nil
+	}, nil
+}

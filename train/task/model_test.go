@@ -1,0 +1,34 @@
+package task
+
+import "github.com/heed-go/heed/train/model"
+
+// Names of package model that the tests use.
+type (
+	Alternative     = model.Alternative
+	Answer          = model.Answer
+	Attention       = model.Attention
+	AttentionLayer  = model.AttentionLayer
+	Contribution    = model.Contribution
+	From            = model.From
+	Generated       = model.Generated
+	GenerateOptions = model.GenerateOptions
+	HeadConfig      = model.HeadConfig
+	InputError      = model.InputError
+	Model           = model.Model
+	PredictOptions  = model.PredictOptions
+	Prompt          = model.Prompt
+	Span            = model.Span
+	Threshold       = model.Threshold
+	WindowOptions   = model.WindowOptions
+	mixture         = model.Mixture
+)
+
+var (
+	Open, OpenBase, OpenAs, OpenFS = model.Open, model.OpenBase, model.OpenAs, model.OpenFS
+	ExportAdapter                  = model.ExportAdapter
+	ErrNoWeights, ErrFrom          = model.ErrNoWeights, model.ErrFrom
+)
+
+func span(label string, start, end int, text string) Span {
+	return Span{Label: label, Start: start, End: end, Text: text}
+}
