@@ -31,7 +31,7 @@ var floors = [][]string{
 	{"internal/runfolder", "layers/pretrained"},
 	{"train", "layers/decode"},
 	{"layers", "layers/gradcheck"},
-	{"internal/ops", "train/optim"},
+	{"internal/linear/fit", "internal/ops", "train/optim"},
 	{"internal/kernel", "internal/kernel/internal/amxrun", "internal/linear", "internal/rows", "data/toy"},
 	{"data", "internal/atomicfile", "internal/choices", "internal/extremes", "internal/folderlock", "internal/heatmap", "internal/kernel/internal/portable", "internal/safetensors", "internal/table", "internal/testseed", "train/score"},
 	{"data/tokenizer", "internal/memory", "internal/textfile"},

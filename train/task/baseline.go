@@ -10,6 +10,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
+	"github.com/heed-go/heed/internal/linear/fit"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/runfolder"
 )
@@ -73,7 +74,7 @@ func (c *Config) linearTexts(ctx context.Context, sources linear.Rows, begun *Mo
 // model reads only them.
 func (t *Task) fitLinear(ctx context.Context, begun *Model, bare bool) (*baseline, error) {
 	c, s := &t.Config, t.set.(*rowSet)
-	o := linear.Options{Pairs: c.Task.Pairs, Seed: c.Seed, Bare: bare, Weights: t.classWeights}
+	o := fit.Options{Pairs: c.Task.Pairs, Seed: c.Seed, Bare: bare, Weights: t.classWeights}
 	if c.Kind().aligned {
 		o.Grams = linear.TokenGrams
 	}
@@ -124,7 +125,7 @@ func (t *Task) fitBaseline(ctx context.Context) error {
 	if err == nil {
 		b, err = t.fitLinear(ctx, begun, false)
 	}
-	if errors.Is(err, linear.ErrTooLarge) { // then the configuration has no Mix
+	if errors.Is(err, fit.ErrTooLarge) { // then the configuration has no Mix
 		return nil
 	}
 	if err != nil {
