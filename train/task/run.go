@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/runfolder/runlog"
 	"github.com/heed-go/heed/train"
 )
 
@@ -14,7 +15,7 @@ import (
 // wraps ErrNoHistory. New and Open wrap ErrFrom if the weights in the Config's From can't be loaded.
 var (
 	ErrNoWeights = runfolder.ErrNoWeights // no weights: the run ended before the end of its first epoch
-	ErrNoHistory = runfolder.ErrNoHistory // no history: the run ended before its first check
+	ErrNoHistory = runlog.ErrNoHistory    // no history: the run ended before its first check
 	ErrFrom      = errors.New("can't start from")
 )
 
@@ -54,7 +55,7 @@ func ReadRun(dir string, rules ...data.Rule) (*Run, error) {
 	}
 	var s Summary
 	f := runfolder.At(dir)
-	record, err := f.Record(c.id(), &s)
+	record, err := runlog.Read(f, c.id(), &s)
 	if err != nil {
 		return nil, err
 	}
