@@ -34,6 +34,7 @@ var floors = [][]string{
 	{"internal/linear/fit", "internal/ops", "train/optim"},
 	{"internal/kernel", "internal/kernel/internal/amxrun", "internal/linear", "internal/rows", "internal/runfolder", "data/toy"},
 	{"data", "internal/atomicfile", "internal/choices", "internal/extremes", "internal/folderlock", "internal/heatmap", "internal/kernel/internal/portable", "internal/safetensors", "internal/table", "internal/testseed", "train/score"},
+	{"internal/oov"},
 	{"data/tokenizer", "internal/memory", "internal/textfile"},
 	{"data/tokenizer/internal/chat", "data/tokenizer/internal/learn", "data/tokenizer/internal/published"},
 	{"data/tokenizer/internal/folder"},
