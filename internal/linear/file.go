@@ -44,7 +44,7 @@ func (m *Model) Tensors() []safetensors.Tensor {
 		{Name: "grams", Shape: []int{6}, Data: []int64{format, int64(g.Words), int64(g.Characters[0]), int64(g.Characters[1]), flags, int64(m.width)}},
 		{Name: "hashes", Shape: []int{len(hashes)}, Data: hashes},
 		{Name: "idf", Shape: []int{len(hashes)}, Data: m.idf},
-		{Name: "weights", Shape: []int{m.features(), m.outputs}, Data: m.weights},
+		{Name: "weights", Shape: []int{m.Features(), m.outputs}, Data: m.weights},
 	}
 }
 
@@ -73,13 +73,13 @@ func FromTensors(tensors []safetensors.Tensor) (*Model, error) {
 		Edges: numbers[4]&edgesFlag != 0, Neighbours: numbers[4]&neighboursFlag != 0,
 	}
 	m.pairs, m.width = numbers[4]&pairsFlag != 0, int(numbers[5])
-	if err := m.grams.check(); err != nil && (m.width == 0 || m.grams != Grams{} || m.pairs) {
+	if err := m.grams.Check(); err != nil && (m.width == 0 || m.grams != Grams{} || m.pairs) {
 		return nil, formatError("%w", err)
 	}
 
 	hashes, ok := named["hashes"].Data.([]int64)
-	if !ok || len(hashes) > maxWeights {
-		return nil, formatError("expected hashes to have up to %d integers, got %d of type %T", maxWeights, len(hashes), named["hashes"].Data)
+	if !ok || len(hashes) > MaxWeights {
+		return nil, formatError("expected hashes to have up to %d integers, got %d of type %T", MaxWeights, len(hashes), named["hashes"].Data)
 	}
 	m.hashes = make([]uint64, len(hashes))
 	for i, h := range hashes {
@@ -95,14 +95,14 @@ func FromTensors(tensors []safetensors.Tensor) (*Model, error) {
 		return nil, formatError("expected idf to have %d float32, got %d of type %T", len(hashes), len(m.idf), named["idf"].Data)
 	}
 	weights := named["weights"]
-	if m.weights, ok = weights.Data.([]float32); !ok || len(weights.Shape) != 2 || weights.Shape[0] != m.features() ||
-		len(m.weights)%m.features() != 0 || len(m.weights)/m.features() != weights.Shape[1] || weights.Shape[1] == 0 {
-		return nil, formatError("expected weights of shape (%d, outputs), got %.100v with %d float32", m.features(), weights.Shape, len(m.weights))
+	if m.weights, ok = weights.Data.([]float32); !ok || len(weights.Shape) != 2 || weights.Shape[0] != m.Features() ||
+		len(m.weights)%m.Features() != 0 || len(m.weights)/m.Features() != weights.Shape[1] || weights.Shape[1] == 0 {
+		return nil, formatError("expected weights of shape (%d, outputs), got %.100v with %d float32", m.Features(), weights.Shape, len(m.weights))
 	}
 	m.outputs = weights.Shape[1]
 	for _, values := range [][]float32{m.idf, m.weights} {
-		if i := slices.IndexFunc(values, func(x float32) bool { return !(math.Abs(float64(x)) <= largest) }); i >= 0 {
-			return nil, formatError("expected finite numbers up to %g, got %g", float64(largest), values[i])
+		if i := slices.IndexFunc(values, func(x float32) bool { return !(math.Abs(float64(x)) <= Largest) }); i >= 0 {
+			return nil, formatError("expected finite numbers up to %g, got %g", float64(Largest), values[i])
 		}
 	}
 	if i := slices.IndexFunc(m.idf, func(x float32) bool { return x <= 0 }); i >= 0 {

@@ -31,7 +31,8 @@ var DefaultGrams = Grams{Words: 2, Characters: [2]int{2, 5}, Edges: true}
 
 const longestGram = 16 // words or characters
 
-func (g Grams) check() error {
+// Check returns an error if a number is out of its range, or if the fields contradict each other.
+func (g Grams) Check() error {
 	if g.Neighbours {
 		if g != TokenGrams {
 			return fmt.Errorf("linear: expected neighbours without other n-grams, got %+v", g)
@@ -84,8 +85,8 @@ var normOf = [kinds]float64{words: 1, characters: 1, edges: 0.4, phrases: 0.7}
 
 const hashMask = 1<<groupShift - 1
 
-// scratch is memory that a goroutine uses again for each text.
-type scratch struct {
+// Scratch is memory that a goroutine uses again for each text. Its zero value is ready to use.
+type Scratch struct {
 	runes         []rune
 	hashes, words []uint64
 	grams         []gram
@@ -103,8 +104,20 @@ func finish(h uint64) uint64 {
 	return (h ^ h>>33) & hashMask
 }
 
+// OfCharacters reports whether the n-gram with this hash is one of characters.
+func OfCharacters(hash uint64) bool { return hash>>groupShift%kinds == characters }
+
+// AppendHashes appends the hashes of the n-grams of a text, in ascending order and each once. If pairs is true, the
+// text is two texts with a tab between them.
+func (g Grams) AppendHashes(hashes []uint64, s *Scratch, text string, pairs bool) []uint64 {
+	for _, g := range g.count(s, text, pairs) {
+		hashes = append(hashes, g.hash)
+	}
+	return hashes
+}
+
 // count returns the n-grams of a text in order of their hashes. The result is valid until s is used again.
-func (g Grams) count(s *scratch, text string, pairs bool) []gram {
+func (g Grams) count(s *Scratch, text string, pairs bool) []gram {
 	s.grams = s.grams[:0]
 	if !pairs {
 		g.add(s, text, 0)
@@ -131,14 +144,14 @@ func (g Grams) count(s *scratch, text string, pairs bool) []gram {
 }
 
 // add appends the n-grams of one text to s.grams, in order.
-func (g Grams) add(s *scratch, text string, group uint64) {
+func (g Grams) add(s *Scratch, text string, group uint64) {
 	s.runes = s.runes[:0]
 	for _, r := range text {
 		s.runes = append(s.runes, unicode.ToLower(r))
 	}
-	hashes := [kinds]func(*scratch){g.words, g.characters, g.edges, g.phrases}
+	hashes := [kinds]func(*Scratch){g.words, g.characters, g.edges, g.phrases}
 	if g.Neighbours {
-		hashes[words] = func(s *scratch) { g.neighbours(s, text) }
+		hashes[words] = func(s *Scratch) { g.neighbours(s, text) }
 	}
 	for kind, hash := range hashes {
 		s.hashes = s.hashes[:0]
@@ -157,7 +170,7 @@ func (g Grams) add(s *scratch, text string, group uint64) {
 
 // words appends the hashes of the words of s.runes to s.hashes. It sets s.words to hashes of all words, from which the
 // hashes of edges and phrases are made.
-func (g Grams) words(s *scratch) {
+func (g Grams) words(s *Scratch) {
 	s.words = s.words[:0]
 	if g.Words == 0 {
 		return
@@ -179,7 +192,7 @@ func (g Grams) words(s *scratch) {
 }
 
 // phrases appends the hashes of the n-grams of two or more words to s.hashes.
-func (g Grams) phrases(s *scratch) {
+func (g Grams) phrases(s *Scratch) {
 	for i, word := range s.words {
 		h := extend(0, word)
 		for n := 1; n < min(g.Words, i+1); n++ {
@@ -190,7 +203,7 @@ func (g Grams) phrases(s *scratch) {
 }
 
 // edges appends the hashes of the first and last words to s.hashes.
-func (g Grams) edges(s *scratch) {
+func (g Grams) edges(s *Scratch) {
 	if !g.Edges {
 		return
 	}
@@ -206,7 +219,7 @@ func (g Grams) edges(s *scratch) {
 }
 
 // characters appends the hashes of the n-grams of characters of s.runes to s.hashes.
-func (g Grams) characters(s *scratch) {
+func (g Grams) characters(s *Scratch) {
 	low, high := g.Characters[0], g.Characters[1]
 	if high == 0 {
 		return

@@ -29,7 +29,7 @@ const longestAffix = 4
 // neighbours appends the hashes of the features of a token with its neighbours to s.hashes: the token, without regard
 // to case too, its beginnings, its ends and its shape; the neighbours, their ends and their shapes; and pairs of these
 // tokens. They are the usual features of linear models for tags (Ratnaparkhi, 1996).
-func (Grams) neighbours(s *scratch, text string) {
+func (Grams) neighbours(s *Scratch, text string) {
 	var window [5]string
 	for i, part := range strings.SplitN(text, separator, len(window)) {
 		window[i] = part

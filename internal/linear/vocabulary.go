@@ -1,18 +1,14 @@
 package linear
 
 import (
-	"cmp"
-	"context"
-	"fmt"
 	"math"
 	"slices"
 )
 
-// A vocabulary makes vectors of texts. Its features are the n-grams of the training rows, except n-grams of
-// characters that occur in a single row. They are in order of their hashes. After them come extra features: for
-// pairs how similar the texts are, then the numbers of the text's vector, and last the number 1, whose weight is the
-// intercept.
-type vocabulary struct {
+// A Vocabulary makes vectors of texts. Its features are n-grams, in order of their hashes. After them come extra
+// features: for pairs how similar the texts are, then the numbers of the text's vector, and last the number 1, whose
+// weight is the intercept. It doesn't change, so any number of goroutines may use it at once.
+type Vocabulary struct {
 	grams  Grams
 	pairs  bool
 	width  int // of the text's vector
@@ -26,114 +22,32 @@ type vocabulary struct {
 	shift  int
 }
 
-// features returns the number of features.
-func (v *vocabulary) features() int { return v.sparse() + v.width }
+// NewVocabulary returns the vocabulary with these n-grams: their hashes in ascending order, and their inverse document
+// frequencies. If pairs is true, a text is two texts with a tab between them. The vector of a text has width numbers.
+func NewVocabulary(grams Grams, pairs bool, width int, hashes []uint64, idf []float32) *Vocabulary {
+	v := &Vocabulary{grams: grams, pairs: pairs, width: width, hashes: hashes, idf: idf}
+	v.makeTable()
+	return v
+}
+
+// Features returns the number of features.
+func (v *Vocabulary) Features() int { return v.sparse() + v.width }
 
 // sparse returns the number of features without those of the text's vector.
-func (v *vocabulary) sparse() int { return len(v.hashes) + extras(v.pairs) }
+func (v *Vocabulary) sparse() int { return len(v.hashes) + Extras(v.pairs) }
 
 const overlaps = 2 * kinds // extra features of pairs
 
-func extras(pairs bool) int {
+// Extras returns the number of features that a text or a pair has besides n-grams and the numbers of its vector.
+func Extras(pairs bool) int {
 	if pairs {
 		return overlaps + 1
 	}
 	return 1
 }
 
-const chunkRows = 256 // rows that are in memory at once as n-grams
-
-// newVocabulary counts the n-grams of the rows in the given order, until maxEntries or maxWork is reached. It returns
-// the vocabulary, the number of rows counted, and the number of entries that their matrix will have. Weights of the
-// given number per feature fit into maxWeights.
-func newVocabulary(ctx context.Context, rows Rows, order []int, outputs int, o Options) (v *vocabulary, used, entries int, err error) {
-	// A shard counts the hashes with the same lowest bits, so shards can count in parallel.
-	const shards = 16
-	var counts [shards]map[uint64]uint32
-	var limits [shards]int
-	for i := range counts {
-		counts[i] = make(map[uint64]uint32)
-		limits[i] = 1 << 18
-	}
-	var found [chunkRows][]uint64
-	counted, limit := 0, int(min(maxEntries, maxWork/int64(outputs)))
-	if o.Bare {
-		used = len(order)
-	}
-	for used < len(order) && counted < limit {
-		chunk := order[used:min(len(order), used+chunkRows)]
-		err := parallelScratch(ctx, o.Cores, len(chunk), func(i int, s *scratch) {
-			found[i] = found[i][:0]
-			for _, g := range o.Grams.count(s, rows.Text(chunk[i]), o.Pairs) {
-				found[i] = append(found[i], g.hash)
-			}
-		})
-		if err != nil {
-			return nil, 0, 0, err
-		}
-		err = parallel(ctx, o.Cores, shards, func(shard int) {
-			count := counts[shard]
-			for _, hashes := range found[:len(chunk)] {
-				for _, h := range hashes {
-					if h%shards == uint64(shard) {
-						count[h]++
-					}
-				}
-			}
-			if len(count) > limits[shard] { // forget what has occurred only once
-				for h, n := range count {
-					if n == 1 {
-						delete(count, h)
-					}
-				}
-				limits[shard] = max(limits[shard], 2*len(count))
-			}
-		})
-		if err != nil {
-			return nil, 0, 0, err
-		}
-		for _, hashes := range found[:len(chunk)] {
-			counted += len(hashes)
-		}
-		used += len(chunk)
-	}
-
-	others := extras(o.Pairs) + o.Width
-	maxFeatures := maxWeights/outputs - others
-	if maxFeatures < 1 {
-		return nil, 0, 0, fmt.Errorf("linear: %w: expected at most %d outputs, got %d", ErrTooLarge, maxWeights/(1+others), outputs)
-	}
-	type feature struct {
-		hash  uint64
-		count uint32
-	}
-	var kept []feature
-	for _, count := range counts {
-		for h, n := range count {
-			if n >= 2 || h>>groupShift%kinds != characters {
-				kept = append(kept, feature{h, n})
-			}
-		}
-	}
-	if len(kept) > maxFeatures { // drop the rarest
-		slices.SortFunc(kept, func(a, b feature) int {
-			return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.hash, b.hash))
-		})
-		kept = kept[:maxFeatures]
-	}
-	slices.SortFunc(kept, func(a, b feature) int { return cmp.Compare(a.hash, b.hash) })
-	v = &vocabulary{grams: o.Grams, pairs: o.Pairs, width: o.Width, hashes: make([]uint64, len(kept)), idf: make([]float32, len(kept))}
-	for i, f := range kept {
-		v.hashes[i] = f.hash
-		entries += int(f.count)
-		v.idf[i] = float32(math.Log(float64(1+used)/float64(1+f.count)) + 1)
-	}
-	v.makeTable()
-	return v, used, entries + used*extras(o.Pairs), nil
-}
-
 // makeTable makes the table for find.
-func (v *vocabulary) makeTable() {
+func (v *Vocabulary) makeTable() {
 	for _, idf := range v.idf {
 		v.rarest = max(v.rarest, float64(idf))
 	}
@@ -151,7 +65,7 @@ func (v *vocabulary) makeTable() {
 }
 
 // find returns the feature with the given hash.
-func (v *vocabulary) find(h uint64) (feature uint32, ok bool) {
+func (v *Vocabulary) find(h uint64) (feature uint32, ok bool) {
 	low, high := v.firsts[h>>v.shift], v.firsts[h>>v.shift+1]
 	if low == high {
 		return 0, false
@@ -160,9 +74,9 @@ func (v *vocabulary) find(h uint64) (feature uint32, ok bool) {
 	return low + uint32(i), ok
 }
 
-// vector returns the features of a text whose values aren't 0, in ascending order, and their values, without those of
+// Vector returns the features of a text whose values aren't 0, in ascending order, and their values, without those of
 // the text's vector. They are valid until s is used again.
-func (v *vocabulary) vector(s *scratch, text string) ([]uint32, []float32) {
+func (v *Vocabulary) Vector(s *Scratch, text string) ([]uint32, []float32) {
 	s.index, s.value = s.index[:0], s.value[:0]
 	var ends [groups]int
 	grams := v.grams.count(s, text, v.pairs)
@@ -203,7 +117,7 @@ func (v *vocabulary) vector(s *scratch, text string) ([]uint32, []float32) {
 }
 
 // cosine returns the cosine of the angle between the texts of a pair.
-func (v *vocabulary) cosine(s *scratch, ends [groups]int, kind int) float32 {
+func (v *Vocabulary) cosine(s *Scratch, ends [groups]int, kind int) float32 {
 	start := 0
 	if kind > 0 {
 		start = ends[kind-1]
@@ -224,60 +138,4 @@ func (v *vocabulary) cosine(s *scratch, ends [groups]int, kind int) float32 {
 		}
 	}
 	return sum
-}
-
-// A matrix has a sparse vector per row. Row i has the features index[starts[i]:starts[i+1]], and value has their
-// values. It also has the vectors of the texts, (rows, width), whose numbers are the features from first.
-type matrix struct {
-	starts []int
-	index  []uint32
-	value  []float32
-
-	dense        []float32
-	width, first int
-}
-
-func (m *matrix) rows() int { return len(m.starts) - 1 }
-
-func (m *matrix) row(i int) ([]uint32, []float32) {
-	start, end := m.starts[i], m.starts[i+1]
-	return m.index[start:end], m.value[start:end]
-}
-
-func (m *matrix) vector(i int) []float32 { return m.dense[i*m.width:][:m.width] }
-
-// matrix returns the vectors of the rows with the numbers in order. It expects to find the given number of entries.
-func (v *vocabulary) matrix(ctx context.Context, rows Rows, order []int, entries, cores int) (*matrix, error) {
-	m := &matrix{
-		starts: make([]int, 1, len(order)+1), index: make([]uint32, 0, entries), value: make([]float32, 0, entries),
-		width: v.width, first: v.sparse() - 1,
-	}
-	var indexes [chunkRows][]uint32
-	var values [chunkRows][]float32
-	for start := 0; start < len(order); start += chunkRows {
-		chunk := order[start:min(len(order), start+chunkRows)]
-		err := parallelScratch(ctx, cores, len(chunk), func(i int, s *scratch) {
-			index, value := v.vector(s, rows.Text(chunk[i]))
-			indexes[i], values[i] = append(indexes[i][:0], index...), append(values[i][:0], value...)
-		})
-		if err != nil {
-			return nil, err
-		}
-		for i := range chunk {
-			m.index, m.value = append(m.index, indexes[i]...), append(m.value, values[i]...)
-			m.starts = append(m.starts, len(m.index))
-		}
-	}
-	return m, nil
-}
-
-// parallelScratch is parallel with scratch memory, for quick calls: a goroutine takes several at a time.
-func parallelScratch(ctx context.Context, cores, n int, do func(i int, s *scratch)) error {
-	const part = 16
-	return parallel(ctx, cores, (n+part-1)/part, func(p int) {
-		var s scratch
-		for i := p * part; i < min(n, (p+1)*part); i++ {
-			do(i, &s)
-		}
-	})
 }

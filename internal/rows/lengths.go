@@ -11,6 +11,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/apart"
+	"github.com/heed-go/heed/internal/oov"
 	"github.com/heed-go/heed/internal/setting"
 )
 
@@ -110,43 +111,17 @@ func (p Part) lengths(i int, tokenizers []tokenizer.Tokenizer, unknown *[2]int) 
 			texts = e.Texts(p.each)
 		}
 		for _, text := range texts {
-			n, some, err := Encoded(t, text)
+			n, some, err := oov.Count(t, text)
 			if err != nil {
 				return l, err
 			}
-			l[side], isUnknown = max(l[side], int32(n)), isUnknown || side == 1 && some > 0 || Strange(t, n, some)
+			l[side], isUnknown = max(l[side], int32(n)), isUnknown || side == 1 && some > 0 || oov.Strange(t, n, some)
 		}
 		if isUnknown {
 			unknown[side]++
 		}
 	}
 	return l, nil
-}
-
-// Encoded returns the number of ids of a text, and how many of them are symbols that the tokenizer doesn't know. For
-// some tokenizers, an unknown symbol is an error, which counts as one.
-func Encoded(t tokenizer.Tokenizer, text string) (n, unknown int, err error) {
-	ids, err := t.Encode(text)
-	if err != nil {
-		return len(ids), 1, err
-	}
-	for _, id := range ids {
-		if id == t.Unknown() {
-			unknown++
-		}
-	}
-	return len(ids), unknown, nil
-}
-
-// Strange reports whether a text with n ids is unlike those of training, if so many of the ids are unknown. One is
-// enough where they stand for letters or parts of words. Where they stand for words, a new one is normal, and most must
-// be unknown.
-func Strange(t tokenizer.Tokenizer, n, unknown int) bool {
-	switch t.(type) {
-	case *tokenizer.Vocab, *tokenizer.Pipeline:
-		return unknown > 0
-	}
-	return 2*unknown > n
 }
 
 // enough returns the greatest allowed length for one side of a row. It is 1.5 times the longest, because later inputs

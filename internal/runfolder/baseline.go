@@ -10,7 +10,7 @@ import (
 // WriteBaseline writes the baseline of the run with this id. The metadata gets the id.
 func (w *Writer) WriteBaseline(id string, tensors []safetensors.Tensor, metadata map[string]string) error {
 	metadata[runKey] = id
-	return w.write(BaselineFile, func(file io.Writer) error { return safetensors.Write(file, tensors, metadata) })
+	return w.Write(BaselineFile, func(file io.Writer) error { return safetensors.Write(file, tensors, metadata) })
 }
 
 // ReadBaseline reads the tensors of a baseline's file, and its metadata. It returns an error if the file is damaged or

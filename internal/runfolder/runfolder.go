@@ -8,7 +8,8 @@
 // A Writer locks a folder for one training, and writes its files whole or not at all.
 //
 // This package doesn't know what a configuration says. Its callers pass the id of the run where they need one: a string
-// that depends on all settings that determine the run's result.
+// that depends on all settings that determine the run's result. It doesn't know training either: package runlog, in the
+// folder below, reads and writes the history.
 package runfolder
 
 import (
@@ -56,7 +57,7 @@ var beginning = []string{TokenizerFile, SourceTokenizerFile, TargetTokenizerFile
 const (
 	MaxConfig    = 1_000_000
 	maxTokenizer = 64 << 20 // as in tokenizer.ReadOwn
-	maxHistory   = 1 << 28
+	MaxHistory   = 1 << 28
 	MaxPublished = 1 << 28
 	maxBaseline  = 1 << 30 // package linear limits its models to less
 	maxHeader    = 1 << 28 // of weights and of a checkpoint, with its history
@@ -158,7 +159,7 @@ func (u until) Read(p []byte) (int, error) {
 // Before training, this keeps a wrong file from being read for minutes.
 func (f Folder) CheckSizes(params int) error {
 	limits := map[string]int64{
-		ConfigFile: MaxConfig, SummaryFile: MaxConfig, HistoryFile: maxHistory, PublishedFile: MaxPublished, BaselineFile: maxBaseline,
+		ConfigFile: MaxConfig, SummaryFile: MaxConfig, HistoryFile: MaxHistory, PublishedFile: MaxPublished, BaselineFile: maxBaseline,
 		TokenizerFile: maxTokenizer, SourceTokenizerFile: maxTokenizer, TargetTokenizerFile: maxTokenizer,
 		WeightsFile:    maxHeader + 8*int64(params),
 		CheckpointFile: maxHeader + 64*int64(params), // the best parameters, averages and the solver's memory too

@@ -12,7 +12,7 @@ import (
 	"github.com/heed-go/heed/internal/must"
 )
 
-// settled must read again after a misfitError, at most three times in all, and not after other errors.
+// Settled must read again after a misfitError, at most three times in all, and not after other errors.
 func TestSettled(t *testing.T) {
 	broken, f := errors.New("broken"), Folder{Dir: "d"}
 	for _, test := range []struct {
@@ -21,11 +21,11 @@ func TestSettled(t *testing.T) {
 	}{
 		{[]error{nil}, ""},
 		{[]error{broken, nil}, "broken"},
-		{[]error{f.misfit("a", "b"), fmt.Errorf("%w; really", f.misfit("a", "b")), nil}, ""},
-		{[]error{f.misfit("a", "b"), f.misfit("a", "b"), f.misfit("a", "c"), nil}, "a and c in d don't belong together"},
+		{[]error{f.Misfit("a", "b"), fmt.Errorf("%w; really", f.Misfit("a", "b")), nil}, ""},
+		{[]error{f.Misfit("a", "b"), f.Misfit("a", "b"), f.Misfit("a", "c"), nil}, "a and c in d don't belong together"},
 	} {
 		n := 0
-		got, err := settled(func() (int, error) { n++; return n, test.errs[n-1] })
+		got, err := Settled(func() (int, error) { n++; return n, test.errs[n-1] })
 		if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%v: got the error %v, want %q", test.errs, err, test.want)
 		} else if test.want == "" && (err != nil || got != len(test.errs)) {
@@ -81,7 +81,7 @@ func TestChecksumsEnd(t *testing.T) {
 	defer w.Release()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	must.Do(t, w.WriteHistory(nil))
+	must.Do(t, w.WriteConfig(nil))
 	must.Get(w.sums(t.Context()))(t)
 	if _, err := w.sums(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("the checksums of a cancelled context: got the error %v", err)

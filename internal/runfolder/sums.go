@@ -63,11 +63,12 @@ func (e *misfitError) Error() string {
 	return fmt.Sprintf("%s and %s in %s don't belong together: one of them was changed or swapped; restore it", e.a, e.b, e.dir)
 }
 
-func (f Folder) misfit(a, b string) error { return &misfitError{f.Dir, a, b} }
+// Misfit returns the error that two files of the folder don't match. Settled reads again after it.
+func (f Folder) Misfit(a, b string) error { return &misfitError{f.Dir, a, b} }
 
-// settled calls read, which reads files of a run folder. If two files don't match, it calls read again, up to three
+// Settled calls read, which reads files of a run folder. If two files don't match, it calls read again, up to three
 // times in all: a training may have written to the folder in between.
-func settled[T any](read func() (T, error)) (v T, err error) {
+func Settled[T any](read func() (T, error)) (v T, err error) {
 	for range 3 {
 		if v, err = read(); !errors.As(err, new(*misfitError)) {
 			break

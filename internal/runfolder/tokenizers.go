@@ -60,7 +60,7 @@ func (f Folder) Tokenizers(sums []string) (tokenizers []tokenizer.Tokenizer, err
 // WriteTokenizers writes the files of tokenizers.
 func (w *Writer) WriteTokenizers(tokenizers []tokenizer.Tokenizer) error {
 	for i, name := range TokenizerFiles(len(tokenizers)) {
-		if err := w.write(name, func(file io.Writer) error { return tokenizer.Write(file, tokenizers[i]) }); err != nil {
+		if err := w.Write(name, func(file io.Writer) error { return tokenizer.Write(file, tokenizers[i]) }); err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/heed-go/heed/internal/folderlock"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/train"
 )
 
 // A Writer writes to a run folder that it has locked.
@@ -91,7 +90,7 @@ func (w *Writer) Finished(ctx context.Context) (bool, error) {
 	if !w.Has(SummaryFile) {
 		return false, nil
 	}
-	s, err := w.readSummary(new(any))
+	s, err := w.ReadSummary(new(any))
 	if err != nil {
 		return false, err
 	}
@@ -107,7 +106,7 @@ func (w *Writer) Finished(ctx context.Context) (bool, error) {
 		case "":
 			whole = whole && name == CheckpointFile
 		default:
-			return false, w.misfit(SummaryFile, name)
+			return false, w.Misfit(SummaryFile, name)
 		}
 	}
 	return whole, nil
@@ -146,8 +145,8 @@ func (f Folder) intact(ctx context.Context, name string) error {
 	return nil
 }
 
-// write writes a file whole or not at all.
-func (w *Writer) write(name string, content func(file io.Writer) error) error {
+// Write writes a file whole or not at all.
+func (w *Writer) Write(name string, content func(file io.Writer) error) error {
 	return atomicfile.WriteFile(w.Path(name), content)
 }
 
@@ -158,22 +157,9 @@ func (w *Writer) WriteConfig(content []byte) error { return w.writeBytes(ConfigF
 func (w *Writer) WritePublished(content []byte) error { return w.writeBytes(PublishedFile, content) }
 
 func (w *Writer) writeBytes(name string, content []byte) error {
-	return w.write(name, func(file io.Writer) error {
+	return w.Write(name, func(file io.Writer) error {
 		_, err := file.Write(content)
 		return err
-	})
-}
-
-// WriteHistory writes the history.
-func (w *Writer) WriteHistory(history []train.Check) error {
-	return w.write(HistoryFile, func(file io.Writer) error {
-		e := json.NewEncoder(file)
-		for _, check := range history {
-			if err := e.Encode(check); err != nil {
-				return err
-			}
-		}
-		return nil
 	})
 }
 
@@ -195,7 +181,7 @@ func (w *Writer) Sums(ctx context.Context) (files map[string]string, weights str
 
 // WriteSummary writes the summary as indented JSON.
 func (w *Writer) WriteSummary(summary any) error {
-	return w.write(SummaryFile, func(file io.Writer) error {
+	return w.Write(SummaryFile, func(file io.Writer) error {
 		e := json.NewEncoder(file)
 		e.SetIndent("", "  ")
 		return e.Encode(summary)

@@ -11,7 +11,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/memory"
-	"github.com/heed-go/heed/internal/rows"
+	"github.com/heed-go/heed/internal/oov"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
@@ -154,8 +154,8 @@ func (m *Model) encode(input string) (data.Batch, Answer) {
 	if m.Config.Published() {
 		source = m.Config.Task.SourceTokenizer() // counts special tokens, too
 	}
-	ids, some, _ := rows.Encoded(source, input)
-	unknown := rows.Strange(source, ids, some)
+	ids, some, _ := oov.Count(source, input)
+	unknown := oov.Strange(source, ids, some)
 	b, err := m.coder.Batch([]data.Example{{Source: input}})
 	if err != nil {
 		unknown = unknown && source.Unknown() >= 0 || errors.As(err, new(*tokenizer.UnknownSymbolError))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
+	"github.com/heed-go/heed/internal/linear/fit"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train/model"
@@ -24,7 +25,7 @@ func linearRows(p rows.Part) linear.Rows {
 // model reads only them. It returns also the loss on the training rows, by models that haven't seen the row.
 func (t *Task) fitLinear(ctx context.Context, begun *model.Model, bare bool) (*model.Linear, float64, error) {
 	c, s := &t.Config, t.set.(*rowSet)
-	o := linear.Options{Pairs: c.Task.Pairs, Seed: c.Seed, Bare: bare, Weights: t.classWeights}
+	o := fit.Options{Pairs: c.Task.Pairs, Seed: c.Seed, Bare: bare, Weights: t.classWeights}
 	if c.Kind().Aligned {
 		o.Grams = linear.TokenGrams
 	}
@@ -68,7 +69,7 @@ func (t *Task) fitBaseline(ctx context.Context) error {
 	if err == nil {
 		l, t.held, err = t.fitLinear(ctx, begun, false)
 	}
-	if errors.Is(err, linear.ErrTooLarge) { // then the configuration has no Mix
+	if errors.Is(err, fit.ErrTooLarge) { // then the configuration has no Mix
 		return nil
 	}
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/rows"
+	"github.com/heed-go/heed/internal/oov"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/score"
@@ -138,7 +138,7 @@ func (r *Report) compare(m *model.Model, j *Judged) (answer []string, references
 	for _, text := range j.References {
 		known := slices.Contains(m.Config.Task.Classes, text)
 		if kind.AnswerUnits {
-			n, some, _ := rows.Encoded(target, text)
+			n, some, _ := oov.Count(target, text)
 			unknown := some > 0
 			if known = !unknown; kind.Sequences && n > m.Config.Task.MaxAnswer {
 				r.LongReferences++

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/heed-go/heed/internal/linear"
+	"github.com/heed-go/heed/internal/linear/fit"
 	"github.com/heed-go/heed/internal/text"
 )
 
@@ -14,7 +15,7 @@ type linearKind interface {
 	targets(c *Config) func(answer string) []float64
 
 	// fit fits a model. It returns also the scores of the training texts by models that haven't seen the text's row.
-	fit(ctx context.Context, train, validation linearPart, classes int, o linear.Options) (m *linear.Model, held sides, err error)
+	fit(ctx context.Context, train, validation linearPart, classes int, o fit.Options) (m *linear.Model, held sides, err error)
 }
 
 // A linearPart has the texts of rows, with a class or a number for each.
@@ -37,9 +38,9 @@ func (linearClasses) targets(c *Config) func(answer string) []float64 {
 	}
 }
 
-func (linearClasses) fit(ctx context.Context, train, validation linearPart, classes int, o linear.Options) (*linear.Model, sides, error) {
+func (linearClasses) fit(ctx context.Context, train, validation linearPart, classes int, o fit.Options) (*linear.Model, sides, error) {
 	s := sides{classes: intsOf(train.targets), width: classes}
-	m, held, err := linear.FitClasses(ctx, train.texts, s.classes, classes, validation.texts, intsOf(validation.targets), o)
+	m, held, err := fit.Classes(ctx, train.texts, s.classes, classes, validation.texts, intsOf(validation.targets), o)
 	if err != nil {
 		return nil, s, err
 	}
@@ -76,9 +77,9 @@ func (linearNumbers) targets(c *Config) func(answer string) []float64 {
 	}
 }
 
-func (linearNumbers) fit(ctx context.Context, train, validation linearPart, _ int, o linear.Options) (*linear.Model, sides, error) {
+func (linearNumbers) fit(ctx context.Context, train, validation linearPart, _ int, o fit.Options) (*linear.Model, sides, error) {
 	s := sides{numbers: train.targets, width: 1}
-	m, held, err := linear.FitNumbers(ctx, train.texts, train.targets, validation.texts, validation.targets, o)
+	m, held, err := fit.Numbers(ctx, train.texts, train.targets, validation.texts, validation.targets, o)
 	if err != nil {
 		return nil, s, err
 	}

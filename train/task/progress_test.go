@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/runfolder/runlog"
 	"github.com/heed-go/heed/train"
 )
 
@@ -74,7 +74,7 @@ func TestForetell(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := Config{Training: Training{StepsPerEpoch: 100, Config: train.Config{MaxEpochs: test.epochs, CheckEvery: test.every}}}
 			var log strings.Builder
-			var clock runfolder.Clock
+			var clock runlog.Clock
 			foretell := (&Task{Model: &Model{}, Config: c}).foretell(&log)
 			for i := range 2 * test.wait {
 				if time.Sleep(test.step); i == 0 {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/linear"
+	"github.com/heed-go/heed/internal/linear/fit"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/train"
@@ -87,7 +87,7 @@ func (s *rowSet) complete(c *Config) error {
 	if c.From.Dir != "" {
 		width = c.Model.Dim
 	}
-	c.Mix = c.Mix && linear.Fits(s.linearTexts(c), width, s.coder.Layout().Classes)
+	c.Mix = c.Mix && fit.Feasible(s.linearTexts(c), width, s.coder.Layout().Classes)
 	s.batch = c.Training.BatchSize
 	return c.planPass(s.Batches(s.batch))
 }

@@ -7,11 +7,12 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/runfolder/runlog"
 	"github.com/heed-go/heed/train"
 )
 
 // ErrNoHistory means that a run ended before its first check, so it has no history. ReadRun wraps it.
-var ErrNoHistory = runfolder.ErrNoHistory
+var ErrNoHistory = runlog.ErrNoHistory
 
 // A Run describes the training of a run folder.
 type Run struct {
@@ -49,7 +50,7 @@ func ReadRun(dir string, rules ...data.Rule) (*Run, error) {
 	}
 	var s Summary
 	f := runfolder.At(dir)
-	record, err := f.Record(c.id(), &s)
+	record, err := runlog.Read(f, c.id(), &s)
 	if err != nil {
 		return nil, err
 	}

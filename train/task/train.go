@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/runfolder/runlog"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/model"
@@ -93,7 +94,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 	if t.DescribeData() != "" {
 		foretell = t.foretell(options.Log)
 	}
-	var clock runfolder.Clock
+	var clock runlog.Clock
 	options.OnStep = func(epoch, step int, loss float64) bool {
 		foretell(epoch, step, clock.Step())
 		return onStep != nil && onStep(epoch, step, loss)
@@ -105,7 +106,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 			}
 		}
 		if first {
-			if err := cmp.Or(w.WriteHistory(history), w.WriteTimes(&clock, history)); err != nil {
+			if err := cmp.Or(runlog.WriteHistory(w, history), runlog.WriteTimes(w, &clock, history)); err != nil {
 				return false, err
 			}
 		}

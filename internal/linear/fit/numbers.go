@@ -1,18 +1,20 @@
-package linear
+package fit
 
 import (
 	"context"
 	"fmt"
 	"math"
+
+	"github.com/heed-go/heed/internal/linear"
 )
 
-// FitNumbers fits ridge regression: numbers[i] belongs to row i. Of three penalties, it chooses the one with the
+// Numbers fits ridge regression: numbers[i] belongs to row i. Of three penalties, it chooses the one with the
 // smallest squared error on the validation rows. Without validation rows, held-out numbers decide.
 //
 // It returns the model and, for each training row, the number that it gets from a model that hasn't seen the row. See
-// FitClasses for the limits and errors. Numbers must be finite, and at most 1e30.
-func FitNumbers(ctx context.Context, train Rows, numbers []float64, validation Rows, validationNumbers []float64,
-	o Options) (m *Model, held []float32, err error) {
+// Classes for the limits and errors. Numbers must be finite, and at most 1e30.
+func Numbers(ctx context.Context, train linear.Rows, numbers []float64, validation linear.Rows, validationNumbers []float64,
+	o Options) (m *linear.Model, held []float32, err error) {
 	if err := checkNumbers("training", train.N, numbers); err != nil {
 		return nil, nil, err
 	}
@@ -39,8 +41,8 @@ func checkNumbers(name string, rows int, numbers []float64) error {
 		return fmt.Errorf("linear: expected a number for each of the %d %s rows, got %d numbers", rows, name, len(numbers))
 	}
 	for i, x := range numbers {
-		if !(math.Abs(x) <= largest) {
-			return fmt.Errorf("linear: expected finite numbers up to %g, got %g for %s row %d", float64(largest), x, name, i)
+		if !(math.Abs(x) <= linear.Largest) {
+			return fmt.Errorf("linear: expected finite numbers up to %g, got %g for %s row %d", float64(linear.Largest), x, name, i)
 		}
 	}
 	return nil
@@ -58,7 +60,7 @@ func (f *numberFit) fit(ctx context.Context, validationNumbers []float64) (weigh
 	models := make([][]float32, len(penalties))
 	errors := make([]float64, len(penalties))
 	every := f.everyRow()
-	err = parallel(ctx, f.options.Cores, len(penalties), func(i int) {
+	err = linear.Parallel(ctx, f.options.Cores, len(penalties), func(i int) {
 		models[i] = make([]float32, f.features)
 		for k, w := range f.solve(ctx, every, penalties[i]) {
 			models[i][k] = float32(w)
@@ -94,7 +96,7 @@ func (f *numberFit) fit(ctx context.Context, validationNumbers []float64) (weigh
 func (f *numberFit) holdOut(ctx context.Context, penalty float64) ([]float32, error) {
 	folds := f.options.Folds
 	held := make([]float32, f.x.rows())
-	err := parallel(ctx, f.options.Cores, folds, func(fold int) {
+	err := linear.Parallel(ctx, f.options.Cores, folds, func(fold int) {
 		var inside []int
 		for i := range held {
 			if i%folds != fold {

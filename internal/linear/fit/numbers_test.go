@@ -1,4 +1,4 @@
-package linear
+package fit
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/must"
 )
 
@@ -37,16 +38,16 @@ func explained(got []float32, want []float64) float64 {
 
 func TestNumbers(t *testing.T) {
 	texts, numbers := lengths(600)
-	train, test := Texts(texts[:300]), Texts(texts[400:])
+	train, test := linear.Texts(texts[:300]), linear.Texts(texts[400:])
 	var want []float32
 	for _, cores := range []int{1, 3} {
-		m, held, err := FitNumbers(t.Context(), train, numbers[:300], Texts(texts[300:400]), numbers[300:400], Options{Cores: cores})
+		m, held, err := Numbers(t.Context(), train, numbers[:300], linear.Texts(texts[300:400]), numbers[300:400], Options{Cores: cores})
 		must.Do(t, err)
 		seen, out, unseen := explained(m.ScoresOf(train, 1), numbers[:300]), explained(held, numbers[:300]), explained(m.ScoresOf(test, 1), numbers[400:])
 		if seen < unseen+0.1 || unseen < 0.5 || math.Abs(out-unseen) > 0.1 {
 			t.Errorf("got R² %g of rows seen, %g held out and %g of unseen rows, want more and two similar ones", seen, out, unseen)
 		}
-		if got := slices.Concat(m.weights, held); want == nil {
+		if got := slices.Concat(weightsOf(m), held); want == nil {
 			want = got
 		} else if !slices.Equal(got, want) {
 			t.Errorf("the results on %d cores differ from those on 1", cores)
@@ -58,9 +59,9 @@ func TestNumbers(t *testing.T) {
 func TestNumbersChoose(t *testing.T) {
 	texts, numbers := lengths(300)
 	fit := func(constants ...float64) []float32 {
-		m, _, err := FitNumbers(t.Context(), Texts(texts), numbers, Rows{}, nil, Options{constants: constants})
+		m, _, err := Numbers(t.Context(), linear.Texts(texts), numbers, linear.Rows{}, nil, Options{constants: constants})
 		must.Do(t, err)
-		return m.weights
+		return weightsOf(m)
 	}
 	if !slices.Equal(fit(1e6, 1, 1e5), fit(1)) {
 		t.Error("expected the penalty 1 to be chosen")
@@ -68,7 +69,7 @@ func TestNumbersChoose(t *testing.T) {
 }
 
 func TestNumbersRefuse(t *testing.T) {
-	two := Texts([]string{"a", "b"})
+	two := linear.Texts([]string{"a", "b"})
 	for _, test := range []struct {
 		numbers []float64
 		want    string
@@ -78,23 +79,23 @@ func TestNumbersRefuse(t *testing.T) {
 		{[]float64{math.Inf(-1), 1}, "got -Inf"},
 		{[]float64{1, 1e31}, "got 1e+31"},
 	} {
-		_, _, err := FitNumbers(t.Context(), two, test.numbers, Rows{}, nil, Options{})
+		_, _, err := Numbers(t.Context(), two, test.numbers, linear.Rows{}, nil, Options{})
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: got error %v, want %q", test.numbers, err, test.want)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := FitNumbers(ctx, two, []float64{1, 2}, Rows{}, nil, Options{}); !errors.Is(err, context.Canceled) {
+	if _, _, err := Numbers(ctx, two, []float64{1, 2}, linear.Rows{}, nil, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v, want %v", err, context.Canceled)
 	}
 }
 
 // TestNumbersWithoutFeatures fits texts that have no n-gram in common, and large numbers.
 func TestNumbersWithoutFeatures(t *testing.T) {
-	m, held, err := FitNumbers(t.Context(), Texts([]string{"a", "b"}), []float64{1e30, -1e30}, Rows{}, nil, Options{Grams: Grams{Characters: [2]int{2, 3}}})
+	m, held, err := Numbers(t.Context(), linear.Texts([]string{"a", "b"}), []float64{1e30, -1e30}, linear.Rows{}, nil, Options{Grams: linear.Grams{Characters: [2]int{2, 3}}})
 	must.Do(t, err)
-	if got := m.ScoresOf(Texts([]string{"a", "c"}), 1); !slices.Equal(got, []float32{0, 0}) || !slices.Equal(held, []float32{-1e30, 1e30}) {
+	if got := m.ScoresOf(linear.Texts([]string{"a", "c"}), 1); !slices.Equal(got, []float32{0, 0}) || !slices.Equal(held, []float32{-1e30, 1e30}) {
 		t.Errorf("got %v, and %v held out", got, held)
 	}
 }

@@ -1,4 +1,4 @@
-package runfolder
+package runlog
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/internal/jsonkeys"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train"
 )
 
@@ -64,7 +65,7 @@ func (c *Clock) Step() (taken time.Duration) {
 
 // WriteTimes writes the time before the last check of a history. The first call rewrites times.jsonl, keeping the times
 // of earlier checks if the training was resumed. Later calls append a line, without waiting for the disk.
-func (w *Writer) WriteTimes(c *Clock, history []train.Check) (err error) {
+func WriteTimes(w *runfolder.Writer, c *Clock, history []train.Check) (err error) {
 	var line []byte
 	if c.steps > 0 {
 		each := c.taken / time.Duration(c.steps)
@@ -80,15 +81,15 @@ func (w *Writer) WriteTimes(c *Clock, history []train.Check) (err error) {
 		}
 	}()
 	if c.started {
-		return addTo(w.Path(TimesFile), line)
+		return addTo(w.Path(runfolder.TimesFile), line)
 	}
 	c.started = true
-	content, _ := w.Read(TimesFile, maxHistory) // nothing depends on unreadable times
+	content, _ := w.Read(runfolder.TimesFile, runfolder.MaxHistory) // nothing depends on unreadable times
 	known, _ := timesOf(content, history)
 	if line != nil {
 		delete(known, history[len(history)-1].Step) // the old time, if this check was repeated
 	}
-	return w.write(TimesFile, func(file io.Writer) error {
+	return w.Write(runfolder.TimesFile, func(file io.Writer) error {
 		e := json.NewEncoder(file)
 		for _, c := range history {
 			if seconds, ok := known[c.Step]; ok {

@@ -1,4 +1,4 @@
-"""Writes reference.json, results of scikit-learn that linear_test.go compares with ours.
+"""Writes reference.json, results of scikit-learn that fit_test.go compares with ours.
 
 Run it in this folder with scikit-learn 1.9 (pip install scikit-learn): python3 reference.py
 """

@@ -1,10 +1,12 @@
-package linear
+package fit
 
 import (
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"github.com/heed-go/heed/internal/linear"
 )
 
 // lanes is the number of classes that are fitted side by side. Blocks of classes are fitted in parallel. It is a
@@ -16,7 +18,7 @@ const usualConstant = 0.4
 
 type vec = [lanes]float32
 
-// FitClasses fits a classifier: labels[i] from 0 to classes-1 is the class of row i. Of three constants C, it
+// Classes fits a classifier: labels[i] from 0 to classes-1 is the class of row i. Of three constants C, it
 // chooses the one with the largest sum of accuracy and macro F1 on the validation rows. Without validation rows,
 // held-out scores decide.
 //
@@ -25,11 +27,11 @@ type vec = [lanes]float32
 //
 // If the rows have more than 2^24 features together, or more than 2^31 divided by classes, it learns from rows
 // drawn with the seed, and the scores of the other rows are the model's. A model has at most 2^24 weights, and
-// FitClasses drops the rarest features beyond them. If train.N times classes is more than 2^26, it returns an error
+// Classes drops the rarest features beyond them. If train.N times classes is more than 2^26, it returns an error
 // that wraps ErrTooLarge; of the validation rows, it uses the first ones then. When ctx ends, it returns ctx's
 // error.
-func FitClasses(ctx context.Context, train Rows, labels []int, classes int, validation Rows, validationLabels []int,
-	o Options) (m *Model, held []float32, err error) {
+func Classes(ctx context.Context, train linear.Rows, labels []int, classes int, validation linear.Rows, validationLabels []int,
+	o Options) (m *linear.Model, held []float32, err error) {
 	if err := checkLabels("training", train.N, labels, classes); err != nil {
 		return nil, nil, err
 	}
@@ -88,7 +90,7 @@ func (f *classFit) fit(ctx context.Context, validationLabels []int) ([]float32, 
 	bestWeights := make([]float32, len(weights))
 	best, chosen := -1.0, 0.0
 	for _, c := range f.options.constants {
-		err := parallel(ctx, f.options.Cores, f.blocks, func(block int) {
+		err := linear.Parallel(ctx, f.options.Cores, f.blocks, func(block int) {
 			s := &states[block]
 			if s.w == nil {
 				*s = f.newSVM(block)
@@ -149,7 +151,7 @@ func (f *classFit) holdOut(ctx context.Context, c float64) ([]float32, error) {
 		seen[label]++
 	}
 	held := make([]float32, rows*f.classes)
-	err := parallel(ctx, f.options.Cores, folds*f.blocks, func(task int) {
+	err := linear.Parallel(ctx, f.options.Cores, folds*f.blocks, func(task int) {
 		var inside, outside []int
 		for i := range rows {
 			if fold[i] == task/f.blocks {

@@ -1,4 +1,4 @@
-package linear
+package fit
 
 import (
 	"context"
@@ -6,19 +6,21 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/heed-go/heed/internal/linear"
 )
 
 // A problem is what the fits of classes and of numbers share: vectors of the rows.
 type problem struct {
 	options    Options
-	vocabulary *vocabulary
+	vocabulary *linear.Vocabulary
 	features   int
 	outputs    int
 
-	train         Rows
+	train         linear.Rows
 	order, unused []int // of the training rows: row i of x is row order[i]; the others aren't used
 	x             *matrix
-	validation    Rows
+	validation    linear.Rows
 	squares       []float32 // the squared norm of each row of x
 
 	// The vector of a row of x is a text's vector, less the mean, times the factor: see centre.
@@ -30,7 +32,7 @@ type problem struct {
 // of MiniLM, 1 to 1.5 are equally good, and 2 is worse.
 const vectorNorm = 1.25
 
-func newProblem(ctx context.Context, train, validation Rows, outputs int, o Options) (*problem, error) {
+func newProblem(ctx context.Context, train, validation linear.Rows, outputs int, o Options) (*problem, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -41,7 +43,7 @@ func newProblem(ctx context.Context, train, validation Rows, outputs int, o Opti
 	if most := max(outputs, o.Width); train.N > maxHeld/most {
 		return nil, fmt.Errorf("linear: %w: expected rows times outputs and times the width of vectors up to %d, got %d times %d", ErrTooLarge, maxHeld, train.N, most)
 	}
-	for _, r := range []Rows{train, validation} {
+	for _, r := range []linear.Rows{train, validation} {
 		if len(r.Vectors) != r.N*o.Width {
 			return nil, fmt.Errorf("linear: expected vectors of shape (%d, %d), got %d numbers", r.N, o.Width, len(r.Vectors))
 		}
@@ -53,9 +55,9 @@ func newProblem(ctx context.Context, train, validation Rows, outputs int, o Opti
 	if err != nil {
 		return nil, err
 	}
-	p.vocabulary, p.features = v, v.features()
+	p.vocabulary, p.features = v, v.Features()
 	p.order, p.unused = order[:used], order[used:]
-	if p.x, err = v.matrix(ctx, train, p.order, entries, o.Cores); err != nil {
+	if p.x, err = newMatrix(ctx, v, train, p.order, o.Width, entries, o.Cores); err != nil {
 		return nil, err
 	}
 	p.centre()
@@ -80,14 +82,14 @@ func (p *problem) centre() {
 		return
 	}
 	for _, row := range p.order {
-		for k, x := range p.train.vector(row, width) {
+		for k, x := range p.train.Vector(row, width) {
 			p.mean[k] += float64(x) / n
 		}
 	}
 	p.x.dense = make([]float32, len(p.order)*width)
 	squares := 0.0
 	for i, row := range p.order {
-		for k, x := range p.train.vector(row, width) {
+		for k, x := range p.train.Vector(row, width) {
 			d := float64(x) - p.mean[k]
 			squares += float64(d * d)
 			p.x.dense[i*width+k] = float32(d)
@@ -127,22 +129,22 @@ func (p *problem) everyRow() []int {
 func (p *problem) validationScores(weights []float32) []float32 {
 	weights = slices.Clone(weights)
 	p.uncentre(weights)
-	m := &Model{vocabulary: *p.vocabulary, outputs: p.outputs, weights: weights}
+	m := linear.NewModel(p.vocabulary, p.outputs, weights)
 	return m.ScoresOf(p.validation, p.options.Cores)
 }
 
 // finish returns the model with the given weights for x, of shape (features, outputs), and the held-out scores in the
 // order of the training rows; held has them in the order of x. Rows that aren't used get the model's scores.
-func (p *problem) finish(ctx context.Context, weights, held []float32) (*Model, []float32, error) {
+func (p *problem) finish(ctx context.Context, weights, held []float32) (*linear.Model, []float32, error) {
 	p.uncentre(weights)
-	m := &Model{vocabulary: *p.vocabulary, outputs: p.outputs, weights: weights}
+	m := linear.NewModel(p.vocabulary, p.outputs, weights)
 	out := make([]float32, p.train.N*p.outputs)
 	for i, row := range p.order {
 		copy(out[row*p.outputs:(row+1)*p.outputs], held[i*p.outputs:])
 	}
-	err := parallelScratch(ctx, p.options.Cores, len(p.unused), func(i int, s *scratch) {
+	err := parallelScratch(ctx, p.options.Cores, len(p.unused), func(i int, s *linear.Scratch) {
 		row := p.unused[i]
-		m.scores(out[row*p.outputs:(row+1)*p.outputs], s, p.train.Text(row), p.train.vector(row, p.options.Width))
+		m.Scores(out[row*p.outputs:(row+1)*p.outputs], s, p.train.Text(row), p.train.Vector(row, p.options.Width))
 	})
 	if err != nil {
 		return nil, nil, err

@@ -1,0 +1,71 @@
+// Package fit fits the models of package linear: a linear classifier or ridge regression.
+//
+// A linear classifier is a support-vector machine per class, one against the rest, with a squared hinge loss
+// (LIBLINEAR's L2-regularised L2-loss SVM), fitted by dual coordinate descent: Hsieh et al., "A Dual Coordinate Descent
+// Method for Large-scale Linear SVM", 2008. Ridge regression is fitted by conjugate gradients.
+//
+// Results have the same bits for the same rows, options and seed, whatever the number of goroutines. Sums of products
+// are never fused, so other processors give the same bits too, except where their logarithms differ.
+package fit
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/heed-go/heed/internal/linear"
+)
+
+// Limits on memory and time. Beyond linear.MaxWeights, a fit drops the rarest features. Beyond maxHeld, it returns
+// ErrTooLarge. Beyond maxEntries and maxWork, it uses a part of the rows.
+const (
+	maxHeld    = 1 << 26 // held-out scores
+	maxEntries = 1 << 24 // features of all training rows together
+	maxWork    = 1 << 31 // the same, times outputs
+)
+
+// ErrTooLarge is wrapped by errors about more rows, classes or numbers than this package fits a model for.
+var ErrTooLarge = errors.New("too large for a linear model")
+
+// Options of Classes and Numbers.
+type Options struct {
+	Grams linear.Grams // the zero value means linear.DefaultGrams
+	Pairs bool         // a text is two texts with a tab between them
+	Width int          // numbers in the vector of a text; 0 for none
+	Bare  bool         // the vector alone has the features: there are no n-grams, and a pair has no similarities
+
+	Weights []float64 // for each class, what its rows weigh when it is told from the others; nil means 1
+
+	Seed  uint64 // chooses the order of rows, and their folds
+	Cores int    // goroutines; 0 means GOMAXPROCS
+	Folds int    // models for the held-out scores, each fitted without its part of the rows; 0 means 5
+
+	tolerance float64   // of the solver; 0 means a usual one
+	constants []float64 // to choose from; none means usual ones
+}
+
+func (o Options) withDefaults() (Options, error) {
+	switch {
+	case o.Bare && o.Width == 0:
+		return o, errors.New("linear: expected vectors where there are no n-grams")
+	case o.Bare:
+		o.Grams, o.Pairs = linear.Grams{}, false
+	case o.Grams == (linear.Grams{}):
+		o.Grams = linear.DefaultGrams
+	}
+	if o.Folds == 0 {
+		o.Folds = 5
+	}
+	if o.Folds < 2 {
+		return o, fmt.Errorf("linear: expected at least 2 folds, got %d", o.Folds)
+	}
+	if o.Bare {
+		return o, nil
+	}
+	return o, o.Grams.Check()
+}
+
+// Feasible reports whether a model with this many outputs can be fitted to this many rows with vectors of this width,
+// or would be too large.
+func Feasible(rows, width, outputs int) bool {
+	return rows <= maxHeld/max(outputs, width) && outputs <= linear.MaxWeights/(1+width+linear.Extras(true))
+}
