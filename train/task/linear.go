@@ -44,7 +44,7 @@ func (linearClasses) fit(ctx context.Context, train, validation linearPart, clas
 	if err != nil {
 		return nil, s, err
 	}
-	s.classes = pick(s.classes, held.Rows)
+	s.classes, s.rows = pick(s.classes, held.Rows), held.Rows
 	by := bestScale(held.Scores, s.classes, classes)
 	m.Scale(by, 0)
 	s.linear = scaled(held.Scores, by, 0)
@@ -93,7 +93,7 @@ func (linearNumbers) fit(ctx context.Context, train, validation linearPart, _ in
 	if err != nil {
 		return nil, s, err
 	}
-	s.numbers = pick(s.numbers, held.Rows)
+	s.numbers, s.rows = pick(s.numbers, held.Rows), held.Rows
 	by, plus := line(held.Scores, s.numbers)
 	m.Scale(by, plus)
 	s.linear = scaled(held.Scores, by, plus)
