@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/task"
 )
@@ -22,8 +23,7 @@ func trained(t *testing.T, name string) (dir, input string) {
 	if name == "text" {
 		return dir, "quick fox"
 	}
-	c, err := task.ReadConfig(dir)
-	must(t, err)
+	c := must.Get(task.ReadConfig(dir))(t)
 	return dir, c.Task.Example
 }
 
@@ -153,7 +153,7 @@ func TestAttentionFilesThatCantBeWritten(t *testing.T) {
 	dir, input := trained(t, "copy")
 	base := t.TempDir()
 	write(t, filepath.Join(base, "file"), "keep me")
-	must(t, os.Mkdir(filepath.Join(base, "folder.png"), 0o777))
+	must.Do(t, os.Mkdir(filepath.Join(base, "folder.png"), 0o777))
 	for _, name := range []string{"none/x.png", "file/x.svg", "folder.png", ".html/"} {
 		path := base + "/" + name
 		c := heed("attention", dir, input, "--out="+path)

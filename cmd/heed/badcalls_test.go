@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // tree returns the contents of all files below the working folder, by path, and "a folder" for each folder.
@@ -24,7 +26,7 @@ func tree(t *testing.T) map[string]string {
 		}
 		return err
 	})
-	must(t, err)
+	must.Do(t, err)
 	return files
 }
 
@@ -35,15 +37,14 @@ func TestBadPlaces(t *testing.T) {
 	succeed(t, small("--task=text", "--max-len=16", "--data="+foxText(t), "--out=text")...)
 	config := read(t, "run/config.json")
 	for _, dir := range []string{"older", "newer", "begun", "folder", "folder.html"} {
-		must(t, os.Mkdir(dir, 0o777))
+		must.Do(t, os.Mkdir(dir, 0o777))
 	}
 	write(t, "older/config.json", strings.Replace(config, `"format": 4`, `"format": 3`, 1))
 	write(t, "newer/config.json", strings.Replace(config, `"format": 4`, `"format": 5`, 1))
 	write(t, "begun/config.json", read(t, "text/config.json"))
 	write(t, "file", "keep me")
 	write(t, "rows.tsv", "abc\tabc\n")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	before := tree(t)
 

@@ -12,13 +12,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/task"
 )
 
 func TestCompletion(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, run := range []string{"runs/a", "runs/b c", "other", ".hidden", "deep/er/still", "runs/new\nline"} {
-		must(t, os.MkdirAll(run, 0o777))
+		must.Do(t, os.MkdirAll(run, 0o777))
 		write(t, filepath.Join(run, "config.json"), "{}")
 	}
 	os.Mkdir("runs/none", 0o777)

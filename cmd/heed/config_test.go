@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train/task"
 )
@@ -27,7 +28,7 @@ func TestHostileConfigs(t *testing.T) {
 	// JSON value. The result has no checksum.
 	with := func(pairs ...string) string {
 		var config map[string]any
-		must(t, json.Unmarshal([]byte(good), &config))
+		must.Do(t, json.Unmarshal([]byte(good), &config))
 		delete(config, "sha256")
 		for i := 0; i < len(pairs); i += 2 {
 			object, path := config, strings.Split(pairs[i], ".")
@@ -36,8 +37,7 @@ func TestHostileConfigs(t *testing.T) {
 			}
 			object[path[len(path)-1]] = json.RawMessage(pairs[i+1])
 		}
-		b, err := json.Marshal(config)
-		must(t, err)
+		b := must.Get(json.Marshal(config))(t)
 		return string(b)
 	}
 	asText := func(alphabet string) string {
@@ -157,18 +157,16 @@ func TestFlagsBeatPresets(t *testing.T) {
 		return flags
 	}
 	change := func(preset task.Preset, flag, value string) (task.Config, *pflag.FlagSet) {
-		s, err := defaults(string(preset.Kind), 0)
-		must(t, err)
+		s := must.Get(defaults(string(preset.Kind), 0))(t)
 		given := pflag.NewFlagSet("", pflag.ContinueOnError)
 		for _, g := range s.flags() {
 			given.AddFlagSet(g.FlagSet)
 		}
 		given.Set("preset", preset.Name)
 		if flag != "" {
-			must(t, given.Set(flag, value))
+			must.Do(t, given.Set(flag, value))
 		}
-		c, err := s.fromFlags(given)
-		must(t, err)
+		c := must.Get(s.fromFlags(given))(t)
 		return c, flagsOf(c)
 	}
 	names := map[string][2]string{ // a value for each flag that takes a name, and the resulting part of the configuration

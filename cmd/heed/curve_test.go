@@ -5,6 +5,8 @@ import (
 	"image/png"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // Each field of a curve changes the picture.
@@ -12,7 +14,7 @@ func TestCurve(t *testing.T) {
 	f := curve{Title: "title", X: "x", Y: "y", Points: [][2]float64{{1e-6, 2}, {1e-3, 1}, {1, 50}}, Mark: 1e-3, Note: "note"}
 	draw := func(f curve) string {
 		var b bytes.Buffer
-		must(t, f.writePNG(&b))
+		must.Do(t, f.writePNG(&b))
 		return b.String()
 	}
 	whole := draw(f)

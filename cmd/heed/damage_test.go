@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 )
@@ -338,7 +339,7 @@ func TestMissingFiles(t *testing.T) {
 			}
 			fill := func(without string) {
 				os.RemoveAll(dir)
-				must(t, os.Mkdir(dir, 0o777))
+				must.Do(t, os.Mkdir(dir, 0o777))
 				for name, content := range good {
 					if name != without {
 						write(t, filepath.Join(dir, name), content)
@@ -383,7 +384,7 @@ func TestMissingFiles(t *testing.T) {
 func TestKilledAtTheBeginning(t *testing.T) {
 	t.Parallel()
 	dir, whole := filepath.Join(t.TempDir(), "run"), ran(t, "--task=copy", "--seed=1")
-	must(t, os.Mkdir(dir, 0o777))
+	must.Do(t, os.Mkdir(dir, 0o777))
 	for _, file := range []string{runfolder.TokenizerFile, runfolder.SourceTokenizerFile, runfolder.PublishedFile} {
 		write(t, filepath.Join(dir, file), "{}")
 	}

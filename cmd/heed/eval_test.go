@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -61,7 +62,7 @@ func TestEvalData(t *testing.T) {
 	if got := heed("eval", dir, "--data="+learned); got.code != 0 || !strings.Contains(got.stderr, "the run was trained on") || !strings.Contains(got.stdout, "of 334 sources") {
 		t.Errorf("for the file that was learned, heed eval prints %q and %q, want the score of 334 sources and a warning", got.stdout, got.stderr)
 	}
-	must(t, os.Remove(learned))
+	must.Do(t, os.Remove(learned))
 	fail(t, heed("eval", dir), 1, "spelled.tsv", "--data FILE scores another file")
 	if again := succeed(t, "eval", dir, "--data="+path, "--beam=2"); again != out {
 		t.Errorf("without the file that was learned, heed eval prints %q, want %q", again, out)

@@ -20,6 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/testseed"
@@ -121,9 +122,8 @@ func TestSignals(t *testing.T) {
 			cmd := process(flags(dir)...)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
-			stdout, err := cmd.StdoutPipe()
-			must(t, err)
-			must(t, cmd.Start())
+			stdout := must.Get(cmd.StdoutPipe())(t)
+			must.Do(t, cmd.Start())
 			lines := bufio.NewScanner(stdout)
 			for lines.Scan() {
 				if strings.HasPrefix(lines.Text(), "Epoch 0") {
@@ -225,7 +225,7 @@ func TestKillAndResume(t *testing.T) {
 		cmd := process(args...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
-		must(t, cmd.Start())
+		must.Do(t, cmd.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
 		for after := time.After(time.Duration(rng.IntN(120)) * time.Millisecond); ; {
@@ -295,8 +295,7 @@ func TestFilesThatCantBeWritten(t *testing.T) {
 					os.MkdirAll(filepath.Join(block, "in the way"), 0o777) // a file can't replace a folder
 				}}
 				fail(t, heedTo(t.Context(), blocker, small("--task=copy", "--out="+dir)...), 1, file)
-				entries, err := os.ReadDir(dir)
-				must(t, err)
+				entries := must.Get(os.ReadDir(dir))(t)
 				for _, e := range entries {
 					if strings.HasPrefix(e.Name(), ".") {
 						t.Errorf("the temporary file %s is left", e.Name())
@@ -358,7 +357,7 @@ func TestResumeWithoutWeights(t *testing.T) {
 		t.Fatalf("the summary is %+v, want StoppedEarly", s)
 	}
 	fail(t, heedContext(cancelled(t, int64(12*(s.Epochs-1)+3)), flags(dir)...), 1, "interrupted") // in the last epoch
-	must(t, os.Remove(filepath.Join(dir, runfolder.WeightsFile)))
+	must.Do(t, os.Remove(filepath.Join(dir, runfolder.WeightsFile)))
 	succeed(t, "train", "--resume="+dir)
 	sameRun(t, dir, want)
 }

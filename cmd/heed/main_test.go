@@ -23,6 +23,7 @@ import (
 
 	"github.com/heed-go/heed/cmd/heed/internal/bench"
 	"github.com/heed-go/heed/internal/kernel"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
@@ -92,7 +93,7 @@ func ran(t *testing.T, flags ...string) string {
 func copied(t *testing.T, flags ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	must(t, os.CopyFS(dir, os.DirFS(ran(t, flags...))))
+	must.Do(t, os.CopyFS(dir, os.DirFS(ran(t, flags...))))
 	return dir
 }
 
@@ -197,8 +198,7 @@ func small(more ...string) []string {
 func folder(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	entries, err := os.ReadDir(dir)
-	must(t, err)
+	entries := must.Get(os.ReadDir(dir))(t)
 	for _, e := range entries {
 		files[e.Name()] = read(t, filepath.Join(dir, e.Name()))
 	}
@@ -221,24 +221,15 @@ func absent(t *testing.T, path string) {
 	}
 }
 
-// must fails the test at once if err isn't nil.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func read(t *testing.T, path string) string {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	must(t, err)
+	content := must.Get(os.ReadFile(path))(t)
 	return string(content)
 }
 
 func write(t *testing.T, path, content string) {
 	t.Helper()
-	must(t, os.WriteFile(path, []byte(content), 0o666))
+	must.Do(t, os.WriteFile(path, []byte(content), 0o666))
 }
 
 // sameRun checks that two run folders have the same bytes. It ignores times: the summary's seconds, the file of times
@@ -549,7 +540,7 @@ func TestReaderThatGoesAway(t *testing.T) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	r, w, err := os.Pipe()
-	must(t, err)
+	must.Do(t, err)
 	cmd.Stdout = w
 	r.Close()
 	cmd.Run() // fails with a status

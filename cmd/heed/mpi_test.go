@@ -20,6 +20,7 @@ import (
 
 	"github.com/heed-go/heed/cmd/heed/internal/bench"
 	"github.com/heed-go/heed/internal/kernel"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // job returns a call in a number of processes that mpirun starts. There may be more processes than processors, and the
@@ -93,7 +94,7 @@ func TestJobKilled(t *testing.T) {
 			cmd := job(4, flags(dir)...)
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
-			must(t, cmd.Start())
+			must.Do(t, cmd.Start())
 			pid := cmd.Process.Pid
 			for { // until the run has begun
 				if _, err := os.Stat(filepath.Join(dir, "checkpoint.safetensors")); err == nil {
@@ -120,7 +121,7 @@ func TestJobKilled(t *testing.T) {
 			case "interrupted":
 				syscall.Kill(pid, syscall.SIGINT)
 			case "disk": // a limit on the size of files acts like a full disk
-				must(t, unix.Prlimit(children[0], unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 2000, Max: 2000}, nil))
+				must.Do(t, unix.Prlimit(children[0], unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 2000, Max: 2000}, nil))
 			}
 			killed := time.Now()
 			if err := cmd.Wait(); err == nil {
@@ -155,8 +156,7 @@ func TestJobKilled(t *testing.T) {
 func children(t *testing.T, pid int) (children []int) {
 	t.Helper()
 	for _, f := range strings.Fields(read(t, fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))) {
-		child, err := strconv.Atoi(f)
-		must(t, err)
+		child := must.Get(strconv.Atoi(f))(t)
 		children = append(children, child)
 	}
 	return children
@@ -188,7 +188,7 @@ func TestJobInterruptedOutsideTraining(t *testing.T) {
 	var out bytes.Buffer
 	cmd := job(2, "train", "--task=seq2seq", "--data="+pairs, "--columns=1,2", "--out="+filepath.Join(t.TempDir(), "run"))
 	cmd.Stdout, cmd.Stderr = &out, &out
-	must(t, cmd.Start())
+	must.Do(t, cmd.Start())
 	var processes []int
 	for ; len(processes) < 2 || !reads(processes[1], pairs); time.Sleep(time.Millisecond) {
 		processes = children(t, cmd.Process.Pid)
@@ -244,9 +244,8 @@ func TestJobErrors(t *testing.T) {
 // It is an error if processes would train differently. In each case, the second process differs from the first.
 func TestJobUnlike(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "heed")
-	program, err := os.ReadFile(os.Args[0])
-	must(t, err)
-	must(t, os.WriteFile(other, append(program, 0), 0o777))
+	program := must.Get(os.ReadFile(os.Args[0]))(t)
+	must.Do(t, os.WriteFile(other, append(program, 0), 0o777))
 	args := small("--out=" + filepath.Join(t.TempDir(), "run"))
 	for _, c := range []struct {
 		name   string
@@ -300,7 +299,7 @@ func TestJobMemory(t *testing.T) {
 			"--workers=1", "--steps-per-epoch=3", "--max-epochs=1", "--validation=4", "--patience=0", "--solver="+solver, "--out="+filepath.Join(t.TempDir(), "run"))
 		var stdout strings.Builder
 		cmd.Stdout, cmd.Stderr = &stdout, os.Stderr
-		must(t, cmd.Start())
+		must.Do(t, cmd.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
 		highest := map[int]float64{}
@@ -341,8 +340,7 @@ func TestJobMemory(t *testing.T) {
 func TestJobBench(t *testing.T) {
 	cmd := job(2, "bench", "dist", "--steps=2", "--json")
 	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	must(t, err)
+	out := must.Get(cmd.Output())(t)
 	var s bench.Scaling
 	if err := json.NewDecoder(bytes.NewReader(out)).Decode(&s); err != nil {
 		t.Fatalf("%v: %s", err, out)

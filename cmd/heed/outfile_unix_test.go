@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // No output overwrites an input or a file of a run, whatever path or link names it.
@@ -33,14 +35,14 @@ func TestOutputsKeepInputs(t *testing.T) {
 	for link, file := range map[string]string{
 		"config": path("run", "config.json"), "weights.png": path("run", "model.safetensors"), "config.html": path("run", "config.json"), "rows": own, "rows.png": own,
 	} {
-		must(t, os.Symlink(file, path("soft-"+link)))
-		must(t, os.Link(file, path("hard-"+link)))
+		must.Do(t, os.Symlink(file, path("soft-"+link)))
+		must.Do(t, os.Link(file, path("hard-"+link)))
 	}
-	must(t, os.Symlink(run, path("folder")))
-	must(t, os.Symlink(path("run", "source.json"), path("dangling"))) // a name that a run's file can have
-	must(t, os.Mkdir(path("texts"), 0o777))
+	must.Do(t, os.Symlink(run, path("folder")))
+	must.Do(t, os.Symlink(path("run", "source.json"), path("dangling"))) // a name that a run's file can have
+	must.Do(t, os.Mkdir(path("texts"), 0o777))
 	write(t, path("texts", "a.txt"), strings.Repeat("a text to learn\n", 100))
-	must(t, os.Mkdir(path("foreign"), 0o777))
+	must.Do(t, os.Mkdir(path("foreign"), 0o777))
 	write(t, path("foreign", "config.json"), `{"name": "of another program"}`)
 	files := func() [3]map[string]string {
 		inputs := map[string]string{"own.csv": read(t, own), "page.html": read(t, path("page.html"))}
@@ -106,13 +108,13 @@ func TestOutputChangesMeanwhile(t *testing.T) {
 	input, out := filepath.Join(dir, "input"), filepath.Join(dir, "out")
 	write(t, input, "rows")
 	o := &outFile{flag: "out", path: out, inputs: []string{input}}
-	must(t, o.open(io.Discard))
+	must.Do(t, o.open(io.Discard))
 	for name, change := range map[string]func() error{
 		"a symbolic link": func() error { return os.Symlink(input, out) },
 		"a hard link":     func() error { return os.Link(input, out) },
 		"a pipe":          func() error { return syscall.Mkfifo(out, 0o666) },
 	} {
-		must(t, change())
+		must.Do(t, change())
 		err := o.write(t.Context(), func(w io.Writer) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), "give another name") || read(t, input) != "rows" {
 			t.Errorf("%s: error %v, and the input has %q, want an error and rows", name, err, read(t, input))
@@ -130,11 +132,11 @@ func TestOutputLinkThatMoves(t *testing.T) {
 	write(t, input, "rows")
 	lead := func(target string) {
 		os.Remove(link)
-		must(t, os.Symlink(filepath.Join(dir, target), link))
+		must.Do(t, os.Symlink(filepath.Join(dir, target), link))
 	}
 	o := &outFile{flag: "out", path: link, inputs: []string{input}}
 	lead("elsewhere")
-	must(t, o.open(io.Discard))
+	must.Do(t, o.open(io.Discard))
 	lead("input")
 	err := o.write(t.Context(), func(w io.Writer) error {
 		lead("elsewhere")
@@ -155,7 +157,7 @@ func TestOutFile(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
 	write(t, file, "before")
-	must(t, os.Symlink(file, link))
+	must.Do(t, os.Symlink(file, link))
 	put := func(path string, content func(io.Writer) error) error {
 		o := &outFile{flag: "out", path: path}
 		if err := o.open(io.Discard); err != nil {
@@ -174,11 +176,11 @@ func TestOutFile(t *testing.T) {
 	}
 
 	// If a link leads to a missing file, the link stays, and write makes the file.
-	must(t, os.Mkdir(filepath.Join(dir, "folder"), 0o777))
+	must.Do(t, os.Mkdir(filepath.Join(dir, "folder"), 0o777))
 	for name, leads := range map[string]string{
 		"absolute": filepath.Join(dir, "made 1"), "relative": "folder/made 2", "again": "relative", "up": "folder/../made 3", "loop": "loop 2", "loop 2": "loop", "far": "missing/x",
 	} {
-		must(t, os.Symlink(leads, filepath.Join(dir, name)))
+		must.Do(t, os.Symlink(leads, filepath.Join(dir, name)))
 	}
 	for name, made := range map[string]string{"absolute": "made 1", "relative": "folder/made 2", "up": "made 3", "again": "folder/made 2"} {
 		err := put(filepath.Join(dir, name), hello)
@@ -202,7 +204,7 @@ func TestOutFile(t *testing.T) {
 		t.Skip("there is no /dev/full")
 	}
 	alias := filepath.Join(dir, "full") // a link, because a mistake would replace the device
-	must(t, os.Symlink("/dev/full", alias))
+	must.Do(t, os.Symlink("/dev/full", alias))
 	much := func(w io.Writer) error {
 		_, err := io.WriteString(w, strings.Repeat("hello", 1<<16))
 		return err
@@ -225,10 +227,9 @@ func TestPipes(t *testing.T) {
 	if err := o.open(io.Discard); err == nil || !strings.Contains(err.Error(), pipe+" is a pipe that nobody reads: start its reader first") {
 		t.Errorf("without a reader: error %v, want one that says so", err)
 	}
-	reader, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	must(t, err)
+	reader := must.Get(os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0))(t)
 	defer reader.Close()
-	must(t, o.open(io.Discard))
+	must.Do(t, o.open(io.Discard))
 	if err := o.write(t.Context(), hello); err != nil {
 		t.Errorf("with a reader: error %v, want none", err)
 	}
@@ -239,7 +240,7 @@ func TestPipes(t *testing.T) {
 		t.Errorf("the pipe is now %v, %v, want a pipe", info.Mode(), err)
 	}
 
-	must(t, o.open(io.Discard))
+	must.Do(t, o.open(io.Discard))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	endless := func(w io.Writer) error {
@@ -266,8 +267,7 @@ func TestOutputToStdout(t *testing.T) {
 	write(t, rows, strings.Repeat("a b\tX Y\nb c\tY Z\n", 10))
 	succeed(t, small("--task=tagging", "--steps-per-epoch=0", "--validation=1", "--data="+rows, "--out="+run)...)
 	before := read(t, rows)
-	own, err := os.OpenFile(rows, os.O_WRONLY|os.O_APPEND, 0)
-	must(t, err)
+	own := must.Get(os.OpenFile(rows, os.O_WRONLY|os.O_APPEND, 0))(t)
 	defer own.Close()
 	for _, out := range []string{rows, "/dev/stdout"} { // both are the input
 		cmd := process("predict", run, "--data", rows, "--out", out)
@@ -276,12 +276,11 @@ func TestOutputToStdout(t *testing.T) {
 			t.Errorf("--out %s: error %v, and the input has %d bytes, want an error and %d bytes", out, err, len(read(t, rows)), len(before))
 		}
 	}
-	stdout, err := os.Create(filepath.Join(dir, "stdout"))
-	must(t, err)
+	stdout := must.Get(os.Create(filepath.Join(dir, "stdout")))(t)
 	defer stdout.Close()
 	cmd := process("eval", run, "--data", rows, "--answers=/dev/stdout")
 	cmd.Stdout = stdout
-	must(t, cmd.Run())
+	must.Do(t, cmd.Run())
 	if got := read(t, stdout.Name()); !strings.HasPrefix(got, "Rows: ") || !strings.Contains(got, "source\tanswer\t") {
 		t.Errorf("the file has %q, want the scores, then the answers", got)
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // spelled returns the folder of a run of spell, which all tests share.
@@ -53,8 +55,7 @@ func withText(t *testing.T, text string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "stdin")
 	write(t, path, text)
-	f, err := os.Open(path)
-	must(t, err)
+	f := must.Get(os.Open(path))(t)
 	t.Cleanup(func() { f.Close() })
 	withInput(t, f)
 }
@@ -111,7 +112,7 @@ $`
 func TestPredictLinesAnswersAtOnce(t *testing.T) {
 	dir := spelled(t)
 	stdin, lines, err := os.Pipe()
-	must(t, err)
+	must.Do(t, err)
 	withInput(t, stdin)
 	answers, stdout := io.Pipe()
 	code := make(chan int, 1)
@@ -121,9 +122,7 @@ func TestPredictLinesAnswersAtOnce(t *testing.T) {
 	}()
 	read := bufio.NewReader(answers)
 	for _, letter := range []string{"a", "b", "c"} {
-		if _, err := io.WriteString(lines, letter+"\n"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(lines, letter+"\n"))(t)
 		if got, err := read.ReadString('\n'); err != nil || got != succeed(t, "predict", dir, letter) {
 			t.Errorf("the answer to %s is %q, %v, want the same as to an argument", letter, got, err)
 		}

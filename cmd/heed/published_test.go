@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/llama2c"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/train/task"
 )
@@ -20,7 +21,7 @@ import (
 func publishedFolder(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, os.CopyFS(dir, os.DirFS(filepath.Join("../../layers/pretrained/testdata", name))))
+	must.Do(t, os.CopyFS(dir, os.DirFS(filepath.Join("../../layers/pretrained/testdata", name))))
 	vocab := map[string]int{}
 	for _, c := range []string{"<unk>", "<s>", "</s>"} {
 		vocab[c] = len(vocab)
@@ -34,7 +35,7 @@ func publishedFolder(t *testing.T, name string) string {
 		"added_tokens": []any{map[string]any{"id": 1, "content": "<s>", "special": true}, map[string]any{"id": 2, "content": "</s>", "special": true}, map[string]any{"id": len(vocab) - 1, "content": "<mask>", "special": true}},
 		"model":        map[string]any{"type": "BPE", "vocab": vocab, "merges": []any{}, "unk_token": "<unk>"},
 	})
-	must(t, err)
+	must.Do(t, err)
 	write(t, filepath.Join(dir, "tokenizer.json"), string(content))
 	return dir
 }
@@ -63,7 +64,7 @@ func TestNoAnswerWithoutFiniteNumbers(t *testing.T) {
 	overflowing := func(dir, file string) string {
 		path := filepath.Join(dir, file)
 		tensors, metadata, err := safetensors.ReadFile(path)
-		must(t, err)
+		must.Do(t, err)
 		for _, x := range tensors {
 			if values, ok := x.Data.([]float32); ok {
 				for i := range values {
@@ -72,7 +73,7 @@ func TestNoAnswerWithoutFiniteNumbers(t *testing.T) {
 			}
 		}
 		var content strings.Builder
-		must(t, safetensors.Write(&content, tensors, metadata))
+		must.Do(t, safetensors.Write(&content, tensors, metadata))
 		write(t, path, content.String())
 		return dir
 	}
@@ -104,7 +105,7 @@ func TestWhatIsNoModel(t *testing.T) {
 	base := t.TempDir()
 	place := func(name string, files ...string) string {
 		dir := filepath.Join(base, name)
-		must(t, os.MkdirAll(dir, 0o777))
+		must.Do(t, os.MkdirAll(dir, 0o777))
 		for i := 0; i < len(files); i += 2 {
 			write(t, filepath.Join(dir, files[i]), files[i+1])
 		}
@@ -115,9 +116,9 @@ func TestWhatIsNoModel(t *testing.T) {
 	embeds := publishedFolder(t, "bert-states")
 	headless := publishedFolder(t, "qwen2")
 	tensors, metadata, err := safetensors.ReadFile(filepath.Join(headless, "model.safetensors"))
-	must(t, err)
+	must.Do(t, err)
 	var content strings.Builder
-	must(t, safetensors.Write(&content, slices.DeleteFunc(tensors, func(x safetensors.Tensor) bool { return x.Name == "lm_head.weight" }), metadata))
+	must.Do(t, safetensors.Write(&content, slices.DeleteFunc(tensors, func(x safetensors.Tensor) bool { return x.Name == "lm_head.weight" }), metadata))
 	write(t, filepath.Join(headless, "model.safetensors"), content.String())
 	labels := publishedFolder(t, "bert-classes")
 	config := filepath.Join(labels, "config.json")
@@ -151,22 +152,19 @@ func TestStories260K(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	model, err := os.Open(filepath.Join(source, "stories260K.bin"))
-	must(t, err)
+	model := must.Get(os.Open(filepath.Join(source, "stories260K.bin")))(t)
 	defer model.Close()
-	tokens, err := os.Open(filepath.Join(source, "tok512.model"))
-	must(t, err)
+	tokens := must.Get(os.Open(filepath.Join(source, "tok512.model")))(t)
 	defer tokens.Close()
 	dir := t.TempDir()
-	must(t, llama2c.Convert(model, tokens, dir))
+	must.Do(t, llama2c.Convert(model, tokens, dir))
 	if got := succeed(t, "generate", dir, "--tokens=256", "--temperature=0"); got != string(want) {
 		t.Errorf("the command writes %q, want %q", got, want)
 	}
 	if got := succeed(t, "generate", dir, "--tokens=256", "--temperature=0", "--weights=int8"); !strings.HasPrefix(got, string(want[:150])) {
 		t.Errorf("with int8 weights, the command writes %q, want the beginning of %q", got, want)
 	}
-	m, err := task.Open(dir)
-	must(t, err)
+	m := must.Get(task.Open(dir))(t)
 	var s strings.Builder
 	g, err := m.Generate(t.Context(), &s, task.Prompt{}, task.GenerateOptions{MaxTokens: 256})
 	if err != nil || s.String() != strings.TrimSuffix(string(want), "\n") || g.PromptTokens != 1 {
@@ -206,7 +204,7 @@ func TestPublishedText(t *testing.T) {
 	var scores struct {
 		Loss, Perplexity, BitsPerByte float64
 	}
-	must(t, json.Unmarshal([]byte(succeed(t, "eval", dir, "--data", text, "--json", "--window=8", "--stride=3")), &scores))
+	must.Do(t, json.Unmarshal([]byte(succeed(t, "eval", dir, "--data", text, "--json", "--window=8", "--stride=3")), &scores))
 	if math.Abs(scores.Perplexity-math.Exp(scores.Loss)) > 1e-6*scores.Perplexity || scores.Loss == 0 {
 		t.Errorf("eval --json has %+v", scores)
 	}
@@ -286,7 +284,7 @@ func TestEmbed(t *testing.T) {
 	printed := succeed(t, "embed", dir, "first text", "second")
 	var want [2][]float32
 	for i, line := range strings.Split(strings.TrimSuffix(printed, "\n"), "\n") {
-		must(t, json.Unmarshal([]byte(line), &want[i]))
+		must.Do(t, json.Unmarshal([]byte(line), &want[i]))
 	}
 	withText(t, "first text\nsecond\n")
 	if got := succeed(t, "embed", dir); got != printed {
@@ -318,7 +316,7 @@ func TestEmbed(t *testing.T) {
 		}
 	}
 	apart := t.TempDir() // the model in a folder of its own
-	must(t, os.Rename(dir, filepath.Join(apart, "0_Transformer")))
+	must.Do(t, os.Rename(dir, filepath.Join(apart, "0_Transformer")))
 	write(t, filepath.Join(apart, "modules.json"), `[{"idx": 0, "path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}]`)
 	dir = apart
 	if got := succeed(t, "embed", dir, "first text", "second"); got != printed {
@@ -357,7 +355,7 @@ func TestFineTuned(t *testing.T) {
 	hasWords(t, succeed(t, "train", "--task=classification", "--data="+rows, "--from="+base, "--tune=lora", "--rank=2", "--max-epochs=1", "--out="+dir),
 		"tuned: a low-rank adapter of rank 2, and the head (", "Training classification: ", " trained, seed 1")
 	moved := filepath.Join(t.TempDir(), "moved")
-	must(t, os.Rename(base, moved))
+	must.Do(t, os.Rename(base, moved))
 	for _, call := range [][]string{{"predict", dir, "abc"}, {"eval", dir}, {"train", "--resume=" + dir, "--max-epochs=2"}} {
 		fail(t, heed(call...), 1, base, "if that model has moved, say where it is with --base")
 		succeed(t, append(call, "--base="+moved)...)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 )
 
@@ -86,7 +87,7 @@ func TestTrainingWithoutReport(t *testing.T) {
 
 	left := filepath.Join(blocked, "."+runfolder.ReportFile+".tmp-1") // left by a killed process
 	write(t, left, "")
-	must(t, os.Chtimes(left, time.Now(), time.Now().Add(-time.Hour)))
+	must.Do(t, os.Chtimes(left, time.Now(), time.Now().Add(-time.Hour)))
 	fail(t, heed("train", "--resume="+blocked), 1, "is finished")
 	absent(t, left)
 
@@ -122,7 +123,7 @@ func TestReportWithoutData(t *testing.T) {
 	if page := reported(t, "both.html"); strings.Contains(page, file) || !strings.Contains(page, "data source units") {
 		t.Error("with --no-examples, the comparison has the data file's name, or it lacks other settings of the data")
 	}
-	must(t, os.Remove(file))
+	must.Do(t, os.Remove(file))
 	fail(t, heed("eval", dir), 1, `"moved.tsv": no such file or directory, in the current folder; --data FILE`)
 	for _, flags := range [][]string{nil, {"--no-examples"}} {
 		c := heed(append([]string{"report", dir}, flags...)...)

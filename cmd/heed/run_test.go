@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
@@ -68,8 +69,7 @@ func rowsFile(t *testing.T, name string) string {
 	rng := rand.New(rand.NewPCG(5, 5))
 	words := []string{"cat", "dog", "a", "the", "elephant", "sees"}
 	var s strings.Builder
-	c, err := task.Named(name, 0)
-	must(t, err)
+	c := must.Get(task.Named(name, 0))(t)
 	kind := c.Kind()
 	s.WriteString("id,source,target\n")
 	for i := range 200 {
@@ -107,8 +107,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			}
 			out := succeed(t, small(flags...)...)
 
-			c, err := task.ReadConfig(dir)
-			must(t, err)
+			c := must.Get(task.ReadConfig(dir))(t)
 			kind := c.Kind()
 			s, history := readRun(t, dir)
 			whole := kind.Score // score of all validation rows together
@@ -133,7 +132,7 @@ func TestTrainEvalPredict(t *testing.T) {
 				t.Errorf("the summary is %+v, want the values of the best epoch, %+v", s, best)
 			}
 			var raw map[string]any
-			must(t, json.Unmarshal([]byte(read(t, filepath.Join(dir, runfolder.SummaryFile))), &raw))
+			must.Do(t, json.Unmarshal([]byte(read(t, filepath.Join(dir, runfolder.SummaryFile))), &raw))
 			for _, name := range []string{"task", "seed", "epochs", "best_epoch", "stopped_early", "stopped_because", "train_loss", "val_loss", "val_" + whole, "seconds", "params"} {
 				if _, ok := raw[name]; !ok {
 					t.Errorf("summary.json is %v, want the key %s in it", raw, name)
@@ -230,12 +229,9 @@ func TestOwnRule(t *testing.T) {
 	}
 	c := task.Defaults(rule)
 	c.Model.Dim, c.Training.MaxEpochs, c.Data.Validation = 16, 2, 100
-	own, err := task.New(c)
-	must(t, err)
+	own := must.Get(task.New(c))(t)
 	dir := filepath.Join(t.TempDir(), "run")
-	if _, err := own.Train(t.Context(), dir, train.RunOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(own.Train(t.Context(), dir, train.RunOptions{}))(t)
 	if got := succeed(t, "predict", dir, "010011000111"); got != "101100111000\n" {
 		t.Errorf("heed predict prints %q, want each bit flipped", got)
 	}
@@ -436,7 +432,7 @@ func TestUnusableFolders(t *testing.T) {
 	done := copied(t, "--task=copy")
 	before := folder(t, done)
 	half := filepath.Join(base, "half") // a run without config.json
-	must(t, os.CopyFS(half, os.DirFS(done)))
+	must.Do(t, os.CopyFS(half, os.DirFS(done)))
 	os.Remove(filepath.Join(half, runfolder.ConfigFile))
 	empty := filepath.Join(base, "empty")
 	os.Mkdir(empty, 0o777)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 )
 
@@ -52,14 +53,12 @@ func get(t *testing.T, url, body, host string) (status int, answer string) {
 	if body != "" {
 		r, err = http.NewRequest("POST", url, strings.NewReader(body))
 	}
-	must(t, err)
+	must.Do(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	r.Host = host
-	got, err := http.DefaultClient.Do(r)
-	must(t, err)
+	got := must.Get(http.DefaultClient.Do(r))(t)
 	defer got.Body.Close()
-	content, err := io.ReadAll(got.Body)
-	must(t, err)
+	content := must.Get(io.ReadAll(got.Body))(t)
 	return got.StatusCode, string(content)
 }
 
@@ -91,7 +90,7 @@ func TestServe(t *testing.T) {
 	}
 
 	fail(t, heed("serve", filepath.Join(dir, "no")), 1, "there is no such folder")
-	must(t, os.Remove(filepath.Join(dir, runfolder.WeightsFile)))
+	must.Do(t, os.Remove(filepath.Join(dir, runfolder.WeightsFile)))
 	fail(t, heed("serve", dir), 1, "model.safetensors is missing", "--resume")
 	fail(t, heed("serve", dir, "--addr=192.0.2.1:0"), 1, "model.safetensors is missing")
 }
@@ -104,8 +103,7 @@ func TestServeEndsWhatItHasTaken(t *testing.T) {
 	run := filepath.Join(dir, "run")
 	succeed(t, small("--task=text", "--data="+filepath.Join(dir, "fox.txt"), "--max-len=16", "--max-epochs=1", "--out="+run)...)
 	s := newService(t, run, "--addr=127.0.0.1:0")
-	got, err := http.Post(s.url+"/generate", "application/json", strings.NewReader(`{"prompt": "The", "tokens": 1024}`))
-	must(t, err)
+	got := must.Get(http.Post(s.url+"/generate", "application/json", strings.NewReader(`{"prompt": "The", "tokens": 1024}`)))(t)
 	defer got.Body.Close()
 	if end := s.end(); end.code != 0 || !strings.HasSuffix(end.stdout, "ended; requests: 1\n") {
 		t.Errorf("the service ends with %+v, want status 0 and 1 request", end)

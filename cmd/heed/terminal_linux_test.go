@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/internal/text"
 )
@@ -51,7 +52,7 @@ func atTerminal(t *testing.T, cmd *exec.Cmd, typing bool, read func(master *os.F
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
 	}
-	must(t, err)
+	must.Do(t, err)
 	slave, err := os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skipf("can't open a terminal: %v", err)
@@ -59,7 +60,7 @@ func atTerminal(t *testing.T, cmd *exec.Cmd, typing bool, read func(master *os.F
 	if cmd.Stdout, cmd.Stderr = slave, slave; typing {
 		cmd.Stdin = slave
 	}
-	must(t, cmd.Start())
+	must.Do(t, cmd.Start())
 	defer time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }).Stop() // it may wait for a line that never comes
 	slave.Close()
 	var got []byte

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // heed tokenize shows tokens, prints ids, and counts tokens. It escapes what a terminal may act on.
 func TestTokenize(t *testing.T) {
-	tok, err := tokenizer.New(tokenizer.BPE, slices.Values([]string{"to be or not to be"}), 258)
-	must(t, err)
+	tok := must.Get(tokenizer.New(tokenizer.BPE, slices.Values([]string{"to be or not to be"}), 258))(t)
 	var file bytes.Buffer
-	must(t, tokenizer.Write(&file, tok))
+	must.Do(t, tokenizer.Write(&file, tok))
 	run := spelled(t)
 	t.Chdir(t.TempDir())
 	const bpe, book = "tokenizer.json", "a\x1b\nbook.txt"

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
@@ -68,7 +69,7 @@ func (e eventReader) next(t *testing.T) (name string, what sent) {
 			name = value
 		}
 		if value, ok := strings.CutPrefix(e.Text(), "data: "); ok {
-			must(t, json.Unmarshal([]byte(value), &what))
+			must.Do(t, json.Unmarshal([]byte(value), &what))
 			return name, what
 		}
 	}
@@ -77,8 +78,7 @@ func (e eventReader) next(t *testing.T) (name string, what sent) {
 
 func events(t *testing.T, address string) eventReader {
 	t.Helper()
-	response, err := http.Get(address + "events")
-	must(t, err)
+	response := must.Get(http.Get(address + "events"))(t)
 	t.Cleanup(func() { response.Body.Close() })
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, 1<<20)
@@ -104,8 +104,7 @@ func TestWatch(t *testing.T) {
 			t.Fatal("the events end before 5 epochs")
 		}
 	}
-	page, err := http.Get(address)
-	must(t, err)
+	page := must.Get(http.Get(address))(t)
 	content, _ := io.ReadAll(page.Body)
 	page.Body.Close()
 	if !strings.Contains(string(content), "<h1>Training copy</h1>") || !strings.Contains(string(content), filepath.Base(dir)) {
@@ -157,8 +156,7 @@ func TestWatchChangesNothing(t *testing.T) {
 
 // A wrong address is an error before the run folder is made.
 func TestWatchErrors(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	dir := filepath.Join(t.TempDir(), "run")
 	for name, c := range map[string]struct {
@@ -194,8 +192,7 @@ func TestWatchFromElsewhere(t *testing.T) {
 // being read isn't cut off.
 func TestConnections(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	next := make(chan string)
 	s := &http.Server{ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "begin\n")
@@ -208,17 +205,14 @@ func TestConnections(t *testing.T) {
 	go s.Serve(l)
 	t.Cleanup(func() { s.Close() })
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
-	stream, err := client.Get("http://" + l.Addr().String() + "/events")
-	must(t, err)
+	stream := must.Get(client.Get("http://" + l.Addr().String() + "/events"))(t)
 	defer stream.Body.Close()
 	for i := range 300 {
-		c, err := net.Dial("tcp", l.Addr().String())
-		must(t, err)
+		c := must.Get(net.Dial("tcp", l.Addr().String()))(t)
 		t.Cleanup(func() { c.Close() })
 		io.WriteString(c, []string{"", "GET / HTTP/1.1\r\nHost:", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"}[i%3])
 	}
-	got, err := client.Get("http://" + l.Addr().String())
-	must(t, err)
+	got := must.Get(client.Get("http://" + l.Addr().String()))(t)
 	if page, err := io.ReadAll(got.Body); err != nil || string(page) != "begin\n" {
 		t.Errorf("a viewer gets %q, %v, want the page", page, err)
 	}
@@ -304,9 +298,7 @@ func BenchmarkWatched(b *testing.B) {
 		if err == nil {
 			err = cmd.Start()
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
 			var seconds float64
@@ -320,9 +312,7 @@ func BenchmarkWatched(b *testing.B) {
 				clock[watched] = append(clock[watched], seconds)
 			}
 		}
-		if err := cmd.Wait(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, cmd.Wait())
 		processor[watched] = append(processor[watched], (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
 	}
 	for i := range b.N {

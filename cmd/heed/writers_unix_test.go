@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/folderlock"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
@@ -27,14 +28,13 @@ func TestOneWriter(t *testing.T) {
 	succeed(t, flags(want)...)
 
 	cmd := process(flags(dir)...)
-	stdout, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	stdout := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Epoch 1:") {
 	}
 	var status syscall.WaitStatus
-	must(t, cmd.Process.Signal(syscall.SIGSTOP))
+	must.Do(t, cmd.Process.Signal(syscall.SIGSTOP))
 	if _, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
 		t.Fatalf("the training has status %v, %v, want it stopped", status, err)
 	}
@@ -90,10 +90,8 @@ func TestPairsOfWriters(t *testing.T) {
 		var stderr [2]bytes.Buffer
 		first, second := process(calls[0]...), process(calls[1]...)
 		first.Stderr, second.Stderr = &stderr[0], &stderr[1]
-		must(t, first.Start())
-		if err := second.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, first.Start())
+		must.Do(t, second.Start())
 		first.Wait() // one of them fails with a status
 		second.Wait()
 		winner, loser := first, called{second.ProcessState.ExitCode(), "", stderr[1].String()}

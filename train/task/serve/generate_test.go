@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train/task"
 )
@@ -97,10 +98,7 @@ const endless = `{"prompt": "The", "tokens": 1000000000}`
 func TestGenerateGone(t *testing.T) {
 	h, s := start(t, writer(t), Options{MaxTokens: 1e9, Sessions: 1})
 	ctx, leave := context.WithCancel(t.Context())
-	next, err := events(ctx, s, endless)
-	if err != nil {
-		t.Fatal(err)
-	}
+	next := must.Get(events(ctx, s, endless))(t)
 	if e := next(); e.name != "text" {
 		t.Errorf("the first event is %+v, want a text", e)
 	}
@@ -139,9 +137,7 @@ func TestGenerateCutOff(t *testing.T) {
 			h, s = start(t, m, o)
 			next, err = events(t.Context(), s, endless)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		e := next()
 		if reason == "ending" {
 			ctx, cancel := context.WithCancel(t.Context())

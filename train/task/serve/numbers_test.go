@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -36,14 +37,8 @@ func TestNumbers(t *testing.T) {
 			"/openapi.json": {`"answer":{"type":"number"}`: true, `"top"`: false, "with a tab between": pairs},
 			"/":             {`id="top"`: false, `id="second"`: pairs, `id="lines"`: !pairs},
 		} {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil))(t)
+			got := must.Get(do(request))(t)
 			for word, want := range words {
 				if strings.Contains(got.body, word) != want {
 					t.Errorf("%s, pairs %t: %s in it: %t, want %t", path, pairs, word, !want, want)

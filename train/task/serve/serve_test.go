@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -31,35 +32,24 @@ func small(t testing.TB, c task.Config) *task.Model {
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
 	c.Model.Block.FeedForward.Hidden = 32
 	c.Data.Validation = 0
-	made, err := task.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := must.Get(task.New(c))(t)
 	t.Cleanup(func() { made.Close() })
 	return made.Model
 }
 
 func named(t testing.TB, name string) *task.Model {
 	t.Helper()
-	c, err := task.Named(name, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(task.Named(name, 0))(t)
 	return small(t, c)
 }
 
 // writer returns a small untrained text model.
 func writer(t testing.TB) *task.Model {
 	t.Helper()
-	c, err := task.Named("text", 16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(task.Named("text", 16))(t)
 	c.Data.File = filepath.Join(t.TempDir(), "text.txt")
 	content := strings.Repeat("The quick brown fox jumps over the lazy dog.\n", 100)
-	if err := os.WriteFile(c.Data.File, []byte(content), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(c.Data.File, []byte(content), 0o666))
 	return small(t, c)
 }
 
@@ -99,10 +89,7 @@ func newGate(t testing.TB) *gate {
 // start starts a service on the loopback interface.
 func start(t testing.TB, m *task.Model, o Options) (*Handler, *httptest.Server) {
 	t.Helper()
-	h, err := New(m, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(New(m, o))(t)
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	return h, s
@@ -195,10 +182,7 @@ func TestPredict(t *testing.T) {
 		t.Run(fmt.Sprint(test.task, test.beam, test.top), func(t *testing.T) {
 			m := named(t, test.task)
 			_, s := start(t, m, Options{})
-			want, err := m.PredictAll(t.Context(), test.inputs, task.PredictOptions{Beam: test.beam, Top: test.top})
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(m.PredictAll(t.Context(), test.inputs, task.PredictOptions{Beam: test.beam, Top: test.top}))(t)
 			request := map[string]any{"input": test.inputs}
 			if test.beam > 0 {
 				request["beam"] = test.beam
@@ -236,20 +220,12 @@ func TestPredict(t *testing.T) {
 
 // If a text is longer than the context of the model, the answers say so: for classification, the end doesn't count.
 func TestCut(t *testing.T) {
-	c, err := task.Named("classification", 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(task.Named("classification", 4))(t)
 	c.Data.File = filepath.Join(t.TempDir(), "rows.csv")
 	rows := "text,label\n" + strings.Repeat("aaaa,a\nbbbb,b\n", 10)
-	if err := os.WriteFile(c.Data.File, []byte(rows), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(c.Data.File, []byte(rows), 0o666))
 	_, s := start(t, small(t, c), Options{})
-	got, err := ask(t.Context(), s.URL, 200, map[string]any{"input": []string{"aaaa", "aaaab", "aaab"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(ask(t.Context(), s.URL, 200, map[string]any{"input": []string{"aaaa", "aaaab", "aaab"}}))(t)
 	if a := got.Answers; a[0].Cut || !a[1].Cut || a[2].Cut || *a[1].Probability != *a[0].Probability {
 		t.Errorf("got %+v, want only the second to be cut, with the answer to the first", a)
 	}
@@ -337,10 +313,7 @@ func TestRefused(t *testing.T) {
 			method, path, _ := strings.Cut(test.what, " ")
 			prefix := regexp.MustCompile("^(/tagging|/text|/classes)?").FindString(path)
 			path = path[len(prefix):]
-			h, err := New(models[prefix], Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := must.Get(New(models[prefix], Options{}))(t)
 			r := httptest.NewRequest(method, "/", strings.NewReader(test.body))
 			r.URL.Path = path
 			r.Header.Set("Content-Type", "application/json")
@@ -567,10 +540,7 @@ func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // If a client doesn't read its answer, the service closes the connection.
 func TestSlowReader(t *testing.T) {
-	h, err := New(named(t, "reverse"), Options{Time: 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(New(named(t, "reverse"), Options{Time: 100 * time.Millisecond}))(t)
 	closed := make(chan struct{})
 	s := &http.Server{Handler: h, ConnState: func(_ net.Conn, state http.ConnState) {
 		if state == http.StateClosed {
@@ -662,14 +632,8 @@ func TestNew(t *testing.T) {
 
 // A service answers with its Threshold.
 func TestThreshold(t *testing.T) {
-	c, err := task.Named("brackets", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := task.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(task.Named("brackets", 0))(t)
+	b := must.Get(task.New(c))(t)
 	for _, label := range c.Task.Classes {
 		_, s := start(t, b.Model, Options{Threshold: task.Threshold{Label: label}})
 		r, err := post(t.Context(), s.URL+"/predict", `{"input": "()", "top": 1}`)
@@ -682,14 +646,9 @@ func TestThreshold(t *testing.T) {
 // If tags mark entities, answers have spans, and the description says so.
 func TestSpans(t *testing.T) {
 	for rows, marked := range map[string]bool{"ann sees rome\tB-PER O B-LOC\n": true, "ann sees rome\tNOUN VERB NOUN\n": false} {
-		c, err := task.Named("tagging", 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(task.Named("tagging", 0))(t)
 		c.Data.File = filepath.Join(t.TempDir(), "rows.tsv")
-		if err := os.WriteFile(c.Data.File, []byte(strings.Repeat(rows, 20)), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(c.Data.File, []byte(strings.Repeat(rows, 20)), 0o666))
 		h, s := start(t, small(t, c), Options{})
 		got, err := post(t.Context(), s.URL+"/predict", `{"input": " rome  sees ann"}`)
 		if err != nil || got.status != 200 || strings.Contains(got.body, `"spans":[`) != marked {
@@ -705,10 +664,7 @@ func TestSpans(t *testing.T) {
 // The description lists all endpoints. Requests that follow its schemas are accepted.
 func TestDescription(t *testing.T) {
 	for name, m := range map[string]*task.Model{"dates": named(t, "dates"), "reverse": named(t, "reverse"), "text": writer(t)} {
-		h, err := New(m, Options{MaxInputs: 7})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(New(m, Options{MaxInputs: 7}))(t)
 		w := recorded(h, "GET", "/openapi.json", nil)
 		var d struct {
 			OpenAPI string

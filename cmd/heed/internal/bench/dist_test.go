@@ -7,6 +7,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -15,13 +16,8 @@ func TestSizes(t *testing.T) {
 	tied := nanogpt
 	tied.vocab = 1001
 	for _, c := range []gptConfig{nanogpt, tied} {
-		p, err := layers.NewParams(tensor.Float32, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.model(p); err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
+		must.Get(c.model(p))(t)
 		var want []int
 		for _, param := range p.All() {
 			want = append(want, param.Value.Shape().TotalSize())

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train/task"
 	"github.com/heed-go/heed/train/task/serve"
@@ -31,20 +32,12 @@ import (
 // newWriter returns a small untrained text model.
 func newWriter(t testing.TB) *task.Model {
 	t.Helper()
-	c, err := task.Named("text", 16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(task.Named("text", 16))(t)
 	c.Data.File = filepath.Join(t.TempDir(), "text.txt")
 	content := strings.Repeat("The quick brown fox jumps over the lazy dog.\n", 100)
-	if err := os.WriteFile(c.Data.File, []byte(content), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(c.Data.File, []byte(content), 0o666))
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads, c.Model.Block.FeedForward.Hidden = 16, 1, 2, 32
-	made, err := task.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := must.Get(task.New(c))(t)
 	t.Cleanup(func() { made.Close() })
 	return made.Model
 }
@@ -59,9 +52,7 @@ func published(t testing.TB, name string) *task.Model { return publishedFor(t, n
 func publishedFor(t testing.TB, name, template string) *task.Model {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("../../../../layers/pretrained/testdata", name))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(dir, os.DirFS(filepath.Join("../../../../layers/pretrained/testdata", name))))
 	vocab, added := map[string]int{}, []any{}
 	for id, token := range []string{"<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>", "system", "user", "assistant"} {
 		vocab[token] = id
@@ -81,24 +72,16 @@ func publishedFor(t testing.TB, name, template string) *task.Model {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, name), text, 0o666)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
-	m, err := task.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(task.Open(dir))(t)
 	return m
 }
 
 // start starts a service on the loopback interface.
 func start(t testing.TB, m *task.Model, o serve.Options) (*serve.Handler, *httptest.Server) {
 	t.Helper()
-	h, err := serve.New(m, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(serve.New(m, o))(t)
 	s := httptest.NewServer(New(h, "fox"))
 	t.Cleanup(s.Close)
 	return h, s
@@ -180,10 +163,7 @@ func joined(list []answer) (text, finish string) {
 
 // A wrong request gets the status, the param and the code that official clients expect.
 func TestRefused(t *testing.T) {
-	h, err := serve.New(newWriter(t), serve.Options{MaxInputs: 3, MaxTokens: 50, MaxBody: 2000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(serve.New(newWriter(t), serve.Options{MaxInputs: 3, MaxTokens: 50, MaxBody: 2000}))(t)
 	a := New(h, "fox")
 	const (
 		completions, chat, embeddings = "POST /v1/completions", "POST /v1/chat/completions", "POST /v1/embeddings"
@@ -300,10 +280,7 @@ func TestAccepted(t *testing.T) {
 		`{"temperature": 0, "top_p": 0.5, "top_k": 3, "min_p": 0.1}`: {},
 		`{"temperature": 0.5, "top_p": 0}`:                           {Temperature: 0.5, TopP: 5e-324},
 	} {
-		q, err := read([]byte(body), forCompletions)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must.Get(read([]byte(body), forCompletions))(t)
 		if o, err := q.options(decode.Sampler{}, 9, 50); err != nil || o.Sampler != want {
 			t.Errorf("%s: got %+v, %v, want %+v", body, o.Sampler, err, want)
 		}
@@ -312,19 +289,14 @@ func TestAccepted(t *testing.T) {
 
 // With Qwen 3's template, enable_thinking decides whether the model reads empty thoughts. With ChatML, it does nothing.
 func TestThinking(t *testing.T) {
-	f, err := os.Open("../../../../data/tokenizer/testdata/chat.json.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open("../../../../data/tokenizer/testdata/chat.json.gz"))(t)
 	defer f.Close()
 	var cases struct{ Templates []struct{ Name, Text string } }
 	z, err := gzip.NewReader(f)
 	if err == nil {
 		err = json.NewDecoder(z).Decode(&cases)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	templates := map[string]string{"ChatML": chatML}
 	for _, c := range cases.Templates {
 		templates[c.Name] = c.Text
@@ -349,10 +321,7 @@ func TestThinking(t *testing.T) {
 func TestSeed(t *testing.T) {
 	var seeds []uint64
 	for range 2 {
-		o, err := new(request).options(decode.Sampler{}, 1, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(new(request).options(decode.Sampler{}, 1, 1))(t)
 		seeds = append(seeds, o.Seed)
 	}
 	if seeds[0] == seeds[1] {
@@ -366,10 +335,7 @@ func TestModels(t *testing.T) {
 		"/v1/models":     `{"data":[{"created":1,"id":"fox","object":"model","owned_by":"heed"}],"object":"list"}`,
 		"/v1/models/fox": `{"created":1,"id":"fox","object":"model","owned_by":"heed"}`,
 	} {
-		got, err := http.Get(s.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(http.Get(s.URL + path))(t)
 		body, _ := io.ReadAll(got.Body)
 		got.Body.Close()
 		i, j := bytes.Index(body, []byte(`:1`)), bytes.Index(body, []byte(`,"id"`))
@@ -394,10 +360,7 @@ func TestCompletions(t *testing.T) {
 	ids, _ := json.Marshal(coder)
 	generate := func(prompt string, o task.GenerateOptions) (string, task.Generated) {
 		var b strings.Builder
-		g, err := m.Generate(t.Context(), &b, task.Prompt{Text: prompt}, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(m.Generate(t.Context(), &b, task.Prompt{Text: prompt}, o))(t)
 		return b.String(), g
 	}
 	sampler := decode.Sampler{Temperature: 0.7, TopK: 9, TopP: 0.9}
@@ -463,10 +426,7 @@ func TestChat(t *testing.T) {
 				o.MaxTokens = 1
 			}
 			var b strings.Builder
-			g, err := m.Generate(t.Context(), &b, task.Prompt{Messages: conversation}, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := must.Get(m.Generate(t.Context(), &b, task.Prompt{Messages: conversation}, o))(t)
 			for _, streamed := range []bool{false, true} {
 				body := fmt.Sprintf(`%s, "temperature": 1, "seed": %d%s, "stream": %t}`, messages, seed, end, streamed)
 				status, list, err := post(t.Context(), s.URL+"/v1/chat/completions", body)
@@ -528,9 +488,7 @@ func TestEmbeddings(t *testing.T) {
 	m := published(t, "llama-states")
 	h, s := start(t, m, serve.Options{})
 	want, tokens, err := m.Embed(t.Context(), []string{"abc", "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, body := range []string{
 		`{"input": ["abc", "b"]}`, `{"input": ["abc", "b"], "encoding_format": "base64"}`, `{"input": [[8, 9, 10], "b"], "model": "fox", "user": "me"}`, `{"input": [[1, 8, 9, 10], [9]], "dimensions": 16, "encoding_format": "float"}`,
 	} {
@@ -541,10 +499,7 @@ func TestEmbeddings(t *testing.T) {
 		for i, d := range list[0].Data {
 			var got []float32
 			if text, ok := d.Embedding.(string); ok {
-				b, err := base64.StdEncoding.DecodeString(text)
-				if err != nil {
-					t.Fatal(err)
-				}
+				b := must.Get(base64.StdEncoding.DecodeString(text))(t)
 				got = make([]float32, len(b)/4)
 				binary.Decode(b, binary.LittleEndian, got)
 			} else {
@@ -577,10 +532,7 @@ func TestEmbeddings(t *testing.T) {
 }
 
 func handler(t testing.TB, m *task.Model) *serve.Handler {
-	h, err := serve.New(m, serve.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(serve.New(m, serve.Options{}))(t)
 	return h
 }
 
@@ -592,9 +544,7 @@ func TestClients(t *testing.T) {
 	want := make([]string, 16)
 	for seed := range want {
 		var b strings.Builder
-		if _, err := m.Generate(t.Context(), &b, task.Prompt{Text: "The"}, task.GenerateOptions{Sampler: decode.Sampler{Temperature: 1, TopP: 1}, Seed: uint64(seed), MaxTokens: 20}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(m.Generate(t.Context(), &b, task.Prompt{Text: "The"}, task.GenerateOptions{Sampler: decode.Sampler{Temperature: 1, TopP: 1}, Seed: uint64(seed), MaxTokens: 20}))(t)
 		want[seed] = b.String()
 	}
 	var heap [2]uint64
@@ -656,19 +606,11 @@ const endless = `{"prompt": "The", "max_tokens": 1000000000, "stream": true}`
 func TestGone(t *testing.T) {
 	h, s := start(t, newWriter(t), serve.Options{MaxTokens: 1e9, Sessions: 1})
 	ctx, leave := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/completions", strings.NewReader(endless))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/completions", strings.NewReader(endless)))(t)
 	r.Header.Set("Content-Type", "application/json")
-	got, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(http.DefaultClient.Do(r))(t)
 	defer got.Body.Close()
-	if _, err := bufio.NewReader(got.Body).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(bufio.NewReader(got.Body).ReadString('\n'))(t)
 	if status, list, err := post(t.Context(), s.URL+"/v1/completions", `{"prompt": "The"}`); err != nil || status != 503 || list[0].Error.Type != "server_error" {
 		t.Errorf("a second session: got %d, %+v, %v, want status 503", status, list, err)
 	}
@@ -716,10 +658,7 @@ func TestWrongPrompt(t *testing.T) {
 
 // Official clients are told when another try is no use, and pages of other sites get no answer.
 func TestHeaders(t *testing.T) {
-	h, err := serve.New(newWriter(t), serve.Options{MaxTokens: 1e9, Time: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(serve.New(newWriter(t), serve.Options{MaxTokens: 1e9, Time: 50 * time.Millisecond}))(t)
 	for _, test := range []struct{ origin, body, header, want string }{
 		{"", strings.Replace(endless, "true", "false", 1), "X-Should-Retry", "504 false"},
 		{"https://other.example", `{"prompt": "The"}`, "Access-Control-Allow-Origin", "403 "},
