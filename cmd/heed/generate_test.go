@@ -28,9 +28,7 @@ func TestGenerate(t *testing.T) {
 			if !ok || !strings.HasSuffix(written, "\n") || utf8.RuneCountInString(written) != 51 || strings.Trim(written, known) != "" {
 				t.Errorf("%q prints %q, want the prompt, 50 known characters and a new line", args, got)
 			}
-			if again := succeed(t, args...); again != got {
-				t.Errorf("%q prints %q, then %q, want the same twice", args, got, again)
-			}
+			prints(t, got, args...)
 		}
 	}
 	write := func(more ...string) string {
@@ -111,12 +109,8 @@ func TestGenerateWrongCalls(t *testing.T) {
 		rejected(t, heed(append([]string{"generate"}, test.args...)...), 2, test.want)
 	}
 	fail(t, heed("generate", t.TempDir(), "--prompt=T", "--tokens=3"), 1, "isn't a run folder")
-	if help := succeed(t, "generate", "--help"); !strings.Contains(help, "heed generate DIR --prompt TEXT --tokens N") || !strings.Contains(help, "--top-p") {
-		t.Errorf("the help is %q, want the usage and --top-p in it", help)
-	}
-	if help := succeed(t, "--help"); !strings.Contains(help, "generate") {
-		t.Errorf("the help is %q, want generate in it", help)
-	}
+	hasWords(t, succeed(t, "generate", "--help"), "heed generate DIR --prompt TEXT --tokens N", "--top-p")
+	hasWords(t, succeed(t, "--help"), "generate")
 }
 
 // An interrupted call ends its text with a new line.

@@ -178,12 +178,28 @@ func rejected(t *testing.T, c called, code int, words ...string) {
 	}
 }
 
+// prints makes a call, and checks that it succeeds and prints want.
+func prints(t *testing.T, want string, args ...string) {
+	t.Helper()
+	if got := succeed(t, args...); got != want {
+		t.Errorf("heed %q prints\n%q\nwant\n%q", args, got, want)
+	}
+}
+
+// begins checks that a call's output begins with want.
+func begins(t *testing.T, output, want string) {
+	t.Helper()
+	if !strings.HasPrefix(output, want) {
+		t.Errorf("the output is\n%s\nwant it to begin with %q", output, want)
+	}
+}
+
 // hasWords checks that a call's output has all words in it.
 func hasWords(t *testing.T, output string, words ...string) {
 	t.Helper()
 	for _, w := range words {
 		if !strings.Contains(output, w) {
-			t.Errorf("the output is\n%s\nwant %q in it", output, w)
+			t.Errorf("the output is\n%.3000s\nwant %q in it", output, w)
 		}
 	}
 }

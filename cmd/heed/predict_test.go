@@ -64,13 +64,9 @@ func TestPredictLines(t *testing.T) {
 	dir := spelled(t)
 	want := succeed(t, "predict", dir, "abcd", "d")
 	withText(t, "\uFEFFabcd\r\nd")
-	if got := succeed(t, "predict", dir); got != want {
-		t.Errorf("the answers to lines are %q, want the same as to arguments, %q", got, want)
-	}
+	prints(t, want, "predict", dir)
 	withText(t, "")
-	if got := succeed(t, "predict", dir); got != "" {
-		t.Errorf("the answer to no lines is %q, want none", got)
-	}
+	prints(t, "", "predict", dir)
 
 	withText(t, "d\n\nabcd\n"+strings.Repeat("a", 100)+"\n")
 	got := heed("predict", dir, "--top=1", "--beam=3")
@@ -145,9 +141,7 @@ func TestPredictAnswersOfLines(t *testing.T) {
 	succeed(t, "train", "--task=classification", "--data="+path, "--validation-data="+path, "--out="+dir, "--dim=16", "--heads=2", "--layers=1", "--max-epochs=30", "--learning-rate=0.01")
 	tsv := filepath.Join(folder, "rows.tsv")
 	write(t, tsv, "a\nb\n")
-	if got, want := succeed(t, "predict", dir, "--data="+tsv), "a\t\"two\\nlines\"\nb\t\"a\\ttab\"\n"; got != want {
-		t.Errorf("heed predict prints %q, want %q", got, want)
-	}
+	prints(t, "a\t\"two\\nlines\"\nb\t\"a\\ttab\"\n", "predict", dir, "--data="+tsv)
 	long := strings.Repeat("a", 64) + "b"
 	write(t, tsv, "a\n"+long+"\n")
 	got := heed("predict", dir, "--data="+tsv, "--json")
@@ -164,9 +158,7 @@ func TestPredictAnswersOfLines(t *testing.T) {
 		t.Errorf("heed predict prints %q, want two labels with their probabilities", got)
 	}
 	write(t, path, "text\na\n")
-	if got, want := succeed(t, "predict", dir, "--data="+path), "text,answer\na,\"two\nlines\"\n"; got != want {
-		t.Errorf("heed predict prints %q, want %q", got, want)
-	}
+	prints(t, "text,answer\na,\"two\nlines\"\n", "predict", dir, "--data="+path)
 }
 
 func TestPredictData(t *testing.T) {
@@ -289,9 +281,7 @@ func TestPredictSpans(t *testing.T) {
 	}
 	write(t, "people.conll", rows.String())
 	succeed(t, "train", "--task=tagging", "--data=people.conll", "--units=words", "--out=run", "--dim=16", "--layers=1", "--max-epochs=8", "--learning-rate=0.01")
-	if got, want := succeed(t, "tokenize", "run", "Zoë saw«U.S"), "4\t\"Zoë\"\n5\t\"saw\"\n51\t\"«\"\n3\t\"U\"\n0\t\".\"\n2\t\"S\"\n"; got != want {
-		t.Errorf("heed tokenize prints %q, want %q", got, want)
-	}
+	prints(t, "4\t\"Zoë\"\n5\t\"saw\"\n51\t\"«\"\n3\t\"U\"\n0\t\".\"\n2\t\"S\"\n", "tokenize", "run", "Zoë saw«U.S")
 	got := succeed(t, "predict", "run", "--json", "Zoë Lee saw U.S.7.")
 	want := `"spans":[{"label":"PER","start":0,"end":8,"text":"Zoë Lee"},{"label":"LOC","start":13,"end":17,"text":"U.S."}]}`
 	if !strings.Contains(got, `"answer":"B-PER I-PER O B-LOC I-LOC I-LOC I-LOC O O"`) || !strings.HasSuffix(got, want+"\n") {

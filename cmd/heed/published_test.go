@@ -53,9 +53,7 @@ func TestPublishedMasks(t *testing.T) {
 		t.Errorf("eval prints %q, want a line of %q", score, out)
 	}
 	succeed(t, "eval", run, "--data="+foxText(t))
-	if out := succeed(t, "embed", run, "the fox"); !strings.HasPrefix(out, "[") {
-		t.Errorf("embed prints %q, want a vector", out)
-	}
+	begins(t, succeed(t, "embed", run, "the fox"), "[")
 }
 
 // A model whose numbers overflow has no answer, score or text: every command prints nothing and fails.
@@ -158,12 +156,8 @@ func TestStories260K(t *testing.T) {
 	defer tokens.Close()
 	dir := t.TempDir()
 	must.Do(t, llama2c.Convert(model, tokens, dir))
-	if got := succeed(t, "generate", dir, "--tokens=256", "--temperature=0"); got != string(want) {
-		t.Errorf("the command writes %q, want %q", got, want)
-	}
-	if got := succeed(t, "generate", dir, "--tokens=256", "--temperature=0", "--weights=int8"); !strings.HasPrefix(got, string(want[:150])) {
-		t.Errorf("with int8 weights, the command writes %q, want the beginning of %q", got, want)
-	}
+	prints(t, string(want), "generate", dir, "--tokens=256", "--temperature=0")
+	begins(t, succeed(t, "generate", dir, "--tokens=256", "--temperature=0", "--weights=int8"), string(want[:150]))
 	m := must.Get(task.Open(dir))(t)
 	var s strings.Builder
 	g, err := m.Generate(t.Context(), &s, task.Prompt{}, task.GenerateOptions{MaxTokens: 256})
@@ -184,18 +178,12 @@ func TestPublishedText(t *testing.T) {
 		t.Error("--min-p draws no tokens")
 	}
 	stop := first[4:5]
-	if got := succeed(t, "generate", dir, "--prompt=abc", "--tokens=9", "--stop", stop); got != "abc"+strings.SplitN(first[3:], stop, 2)[0]+"\n" {
-		t.Errorf("with the stop %q, generate writes %q, without it %q", stop, got, first)
-	}
+	prints(t, "abc"+strings.SplitN(first[3:], stop, 2)[0]+"\n", "generate", dir, "--prompt=abc", "--tokens=9", "--stop", stop)
 	chat := succeed(t, "generate", dir, "--prompt=a", "--chat", "--template=llama2", "--tokens=3")
 	withText(t, "a\n\n")
-	if got := succeed(t, "chat", dir, "--template=llama2", "--tokens=3"); got != chat {
-		t.Errorf("chat writes %q, generate --chat %q", got, chat)
-	}
+	prints(t, chat, "chat", dir, "--template=llama2", "--tokens=3")
 	withText(t, "a\n\n")
-	if got, want := succeed(t, "chat", dir, "--template=llama2", "--tokens=3", "--weights=int8"), succeed(t, "generate", dir, "--prompt=a", "--chat", "--template=llama2", "--tokens=3", "--weights=int8"); got != want {
-		t.Errorf("with int8 weights, chat writes %q, generate --chat %q", got, want)
-	}
+	prints(t, succeed(t, "generate", dir, "--prompt=a", "--chat", "--template=llama2", "--tokens=3", "--weights=int8"), "chat", dir, "--template=llama2", "--tokens=3", "--weights=int8")
 	text := filepath.Join(t.TempDir(), "text.txt")
 	write(t, text, strings.Repeat("a text of some length. ", 4))
 	if got := succeed(t, "eval", dir, "--data", text); !strings.HasPrefix(got, "Loss=") || !strings.Contains(got, "(91 tokens, 92 bytes)") {
@@ -211,12 +199,8 @@ func TestPublishedText(t *testing.T) {
 	if got := succeed(t, "predict", dir, "abc"); len(got) < 2 {
 		t.Errorf("predict answers %q", got)
 	}
-	if got := succeed(t, "attention", dir, "abc", "--layer=blocks.0"); !strings.Contains(got, "blocks.0.attention") {
-		t.Errorf("attention prints %q", got)
-	}
-	if got := succeed(t, "tokenize", dir, "ab", "--ids"); got != "3 4\n" {
-		t.Errorf("tokenize prints %q", got)
-	}
+	hasWords(t, succeed(t, "attention", dir, "abc", "--layer=blocks.0"), "blocks.0.attention")
+	prints(t, "3 4\n", "tokenize", dir, "ab", "--ids")
 	for _, test := range []struct {
 		args []string
 		want string
@@ -247,26 +231,18 @@ func TestPublishedClassifier(t *testing.T) {
 	}
 	rows := filepath.Join(t.TempDir(), "rows.csv")
 	write(t, rows, "text,label\na text,"+answer+"\n")
-	if got := succeed(t, "eval", dir, "--data", rows); !strings.Contains(got, "Accuracy: 1.0000 (1 of 1") {
-		t.Errorf("eval prints %q", got)
-	}
+	hasWords(t, succeed(t, "eval", dir, "--data", rows), "Accuracy: 1.0000 (1 of 1")
 	page := filepath.Join(t.TempDir(), "page.html")
 	succeed(t, "eval", dir, "--data", rows, "--out", page)
-	if got := read(t, page); !strings.Contains(got, "a text") {
-		t.Errorf("the page of eval doesn't have the row")
-	}
+	hasWords(t, read(t, page), "a text")
 	two := filepath.Join(t.TempDir(), "two.csv")
 	write(t, two, "premise,claim,label\na text,another,good\n")
 	pair := strings.TrimSuffix(succeed(t, "predict", dir, "a text\tanother"), "\n")
 	if got := succeed(t, "predict", dir, "--data", two, "--columns=premise,claim"); !strings.HasSuffix(got, "good,"+pair+"\n") {
 		t.Errorf("predict answers the pair with %q, its row with %q", pair, got)
 	}
-	if got := succeed(t, "eval", dir, "--data", two, "--columns=premise,claim,label"); !strings.Contains(got, "Accuracy") {
-		t.Errorf("eval of pairs prints %q", got)
-	}
-	if got := succeed(t, "predict", dir, "--data", rows); got != "text,label,answer\na text,"+answer+","+answer+"\n" {
-		t.Errorf("predict --data prints %q", got)
-	}
+	hasWords(t, succeed(t, "eval", dir, "--data", two, "--columns=premise,claim,label"), "Accuracy")
+	prints(t, "text,label,answer\na text,"+answer+","+answer+"\n", "predict", dir, "--data", rows)
 	write(t, filepath.Join(dir, "tokenizer_config.json"), `{"model_max_length": 8, "truncation_side": "left"}`)
 	end, other := heed("predict", dir, "xyz abcdefgh"), heed("predict", dir, "zyxw abcdefgh")
 	for _, c := range []called{end, other, heed("attention", dir, "xyz abcdefgh")} {
@@ -287,9 +263,7 @@ func TestEmbed(t *testing.T) {
 		must.Do(t, json.Unmarshal([]byte(line), &want[i]))
 	}
 	withText(t, "first text\nsecond\n")
-	if got := succeed(t, "embed", dir); got != printed {
-		t.Errorf("embed with standard input prints %q, with arguments %q", got, printed)
-	}
+	prints(t, printed, "embed", dir)
 	for _, form := range []string{".npy", ".csv", ".jsonl"} {
 		path := filepath.Join(out, "vectors"+form)
 		succeed(t, "embed", dir, "--data", rows, "--column=body", "--out", path)
@@ -310,21 +284,15 @@ func TestEmbed(t *testing.T) {
 				t.Errorf("%s: %q", form, content)
 			}
 		case ".jsonl":
-			if !strings.HasPrefix(content, `{"text":"first text","embedding":`+strings.Split(printed, "\n")[0]+"}\n") {
-				t.Errorf("%s: %q", form, content)
-			}
+			begins(t, content, `{"text":"first text","embedding":`+strings.Split(printed, "\n")[0]+"}\n")
 		}
 	}
 	apart := t.TempDir() // the model in a folder of its own
 	must.Do(t, os.Rename(dir, filepath.Join(apart, "0_Transformer")))
 	write(t, filepath.Join(apart, "modules.json"), `[{"idx": 0, "path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}]`)
 	dir = apart
-	if got := succeed(t, "embed", dir, "first text", "second"); got != printed {
-		t.Errorf("in 0_Transformer, embed prints %q, want %q", got, printed)
-	}
-	if got := succeed(t, "tokenize", dir, "ab", "--ids"); got != "3 4\n" {
-		t.Errorf("tokenize prints %q", got)
-	}
+	prints(t, printed, "embed", dir, "first text", "second")
+	prints(t, "3 4\n", "tokenize", dir, "ab", "--ids")
 	for _, test := range []struct {
 		args []string
 		want string

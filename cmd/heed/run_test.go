@@ -121,9 +121,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			for i, e := range history {
 				loss := fmt.Sprintf("Epoch %d: Train=%.3f, Val=%.3f; ", i, e.TrainLoss, e.ValLoss)
 				score := fmt.Sprintf("; %s: Train=%.3f, Val=%.3f", kind.Score, e.Metrics["train_"+kind.Score], e.Metrics["val_"+kind.Score])
-				if !strings.Contains(out, loss) || !strings.Contains(out, score) {
-					t.Errorf("heed train prints %q, want %q and %q in it", out, loss, score)
-				}
+				hasWords(t, out, loss, score)
 				if e.ValLoss < best.ValLoss {
 					best = e
 				}
@@ -164,9 +162,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			if generates := try[3] != ""; generates != kind.Generates {
 				t.Errorf("heed train prints %q, want heed generate only for text", try[0])
 			} else if generates {
-				if got := succeed(t, "generate", try[1], "--prompt", input, "--tokens", "300"); !strings.HasPrefix(got, input) {
-					t.Errorf("heed generate prints %q, want it to begin with %q", got, input)
-				}
+				begins(t, succeed(t, "generate", try[1], "--prompt", input, "--tokens", "300"), input)
 			}
 			answer := "predict"
 			if kind.Embeds {
@@ -176,9 +172,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			if strings.Count(first, "\n") != 1 {
 				t.Errorf("heed predict prints %q, want one line", first)
 			}
-			if repeated := succeed(t, answer, dir, "--", input, input); repeated != first+first {
-				t.Errorf("heed predict prints %q for two inputs, want %q twice", repeated, first)
-			}
+			prints(t, first+first, answer, dir, "--", input, input)
 		})
 	}
 }
@@ -194,9 +188,7 @@ func TestStartFrom(t *testing.T) {
 	if out := succeed(t, from("seq2seq", again)...); !regexp.MustCompile(`^Starting from \S+: (\d+) of (\d+) tensors\n`).MatchString(out) || !strings.Contains(out, "model: width 16, 1 block, 2 heads") {
 		t.Errorf("heed train prints %q, want the number of tensors and the model of the other run", out)
 	}
-	if out := succeed(t, from("classification", classifier)...); !strings.Contains(out, " tensors; new ones: head.bias (1), head.weight (1); left out: decoder.blocks (26), decoder.embedding (1), decoder.head (2), decoder.norm (2)\n") {
-		t.Errorf("heed train prints %q, want the new tensors and those left out", out)
-	}
+	hasWords(t, succeed(t, from("classification", classifier)...), " tensors; new ones: head.bias (1), head.weight (1); left out: decoder.blocks (26), decoder.embedding (1), decoder.head (2), decoder.norm (2)\n")
 	fail(t, heed(from("text", filepath.Join(base, "text"), "--dim=32")...), 1, "can't start from "+first+": none of its weights fit this model")
 	fail(t, heed(from("seq2seq", again)...), 1, "holds a run already")
 	fail(t, heed("train", "--resume="+again), 1, "is finished")
@@ -208,9 +200,7 @@ func TestLearnsToCopy(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	succeed(t, "train", "--task=copy", "--steps-per-epoch=60", "--max-epochs=3", "--out="+dir)
-	if got := succeed(t, "predict", dir, "gorgonia", "a", "zyxwvutsrq"); got != "gorgonia\na\nzyxwvutsrq\n" {
-		t.Errorf("heed predict prints %q, want copies", got)
-	}
+	prints(t, "gorgonia\na\nzyxwvutsrq\n", "predict", dir, "gorgonia", "a", "zyxwvutsrq")
 	if s, _ := readRun(t, dir); *s.ValScore < 0.9 {
 		t.Errorf("accuracy %v, want at least 0.9", *s.ValScore)
 	}
@@ -232,12 +222,8 @@ func TestOwnRule(t *testing.T) {
 	own := must.Get(task.New(c))(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	must.Get(own.Train(t.Context(), dir, train.RunOptions{}))(t)
-	if got := succeed(t, "predict", dir, "010011000111"); got != "101100111000\n" {
-		t.Errorf("heed predict prints %q, want each bit flipped", got)
-	}
-	if got := succeed(t, "attention", dir, "0110"); !strings.HasPrefix(got, "flip: 0110 → ") {
-		t.Errorf("heed attention prints %q, want the task and the input first", got)
-	}
+	prints(t, "101100111000\n", "predict", dir, "010011000111")
+	begins(t, succeed(t, "attention", dir, "0110"), "flip: 0110 → ")
 	fail(t, heed("predict", dir, "012"), 2, "symbol '2'")
 	fail(t, heed("eval", dir), 1, filepath.Join(dir, runfolder.ConfigFile), `the task "flip" has no Sample or no Answer`)
 }
@@ -260,9 +246,7 @@ func TestStopsEarly(t *testing.T) {
 		t.Errorf("the summary has loss %v, want %v, the loss of the best epoch", *s.ValLoss, history[s.BestEpoch].ValLoss)
 	}
 	want := fmt.Sprintf("Val=%.6f, ", *s.ValLoss)
-	if got := succeed(t, "eval", dir); !strings.HasPrefix(got, want) {
-		t.Errorf("heed eval prints %q, want the loss of the best epoch, %q", got, want)
-	}
+	begins(t, succeed(t, "eval", dir), want)
 }
 
 // Every flag of early stopping has its effect. An interrupted run with a baseline or averages resumes to the same
@@ -361,9 +345,7 @@ func TestLimits(t *testing.T) {
 	if got := succeed(t, args("limited", "--max-steps=5")...); !strings.HasSuffix(got, want) {
 		t.Errorf("heed train prints %q, want %q at the end", got, want)
 	}
-	if got := succeed(t, "train", "--resume="+dir, "--max-time=1ns"); !strings.Contains(got, "Stopped because the limit of 1ns is reached, after 5 steps: ") {
-		t.Errorf("heed train prints %q, want the limit of 1ns in it", got)
-	}
+	hasWords(t, succeed(t, "train", "--resume="+dir, "--max-time=1ns"), "Stopped because the limit of 1ns is reached, after 5 steps: ")
 	early := succeed(t, "predict", dir, "--json", "abc") // the weights after 5 steps, before the first check that is due
 	succeed(t, "train", "--resume="+dir, "--max-steps=23", "--workers=1")
 	if got := succeed(t, "predict", dir, "--json", "abc"); got == early {
@@ -399,9 +381,7 @@ func TestDefaultFolders(t *testing.T) {
 		succeed(t, small("--task=copy")...)
 	}
 	for _, dir := range []string{"runs/copy", "runs/copy-2", "runs/copy-3"} {
-		if got := succeed(t, "eval", dir); !strings.HasPrefix(got, "Val=") {
-			t.Errorf("heed eval %s prints %q", dir, got)
-		}
+		begins(t, succeed(t, "eval", dir), "Val=")
 	}
 	sameRun(t, "runs/copy-3", "runs/copy")
 
@@ -569,9 +549,7 @@ func TestDivergence(t *testing.T) {
 	}
 	history := readHistory(t, dir)
 	best := slices.MinFunc(history, func(a, b train.Check) int { return cmp.Compare(a.ValLoss, b.ValLoss) })
-	if got, want := succeed(t, "eval", dir), fmt.Sprintf("Val=%.6f,", best.ValLoss); !strings.HasPrefix(got, want) {
-		t.Errorf("heed eval prints %q, want the loss of the best epoch, %s", got, want)
-	}
+	begins(t, succeed(t, "eval", dir), fmt.Sprintf("Val=%.6f,", best.ValLoss))
 	again := heed("train", "--resume="+dir)
 	if again.code != 1 || again.stderr != c.stderr {
 		t.Errorf("the resumed run ends with status %d and %q, want 1 and %q", again.code, again.stderr, c.stderr)

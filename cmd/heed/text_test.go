@@ -69,9 +69,7 @@ func TestTextThatChanges(t *testing.T) {
 		fail(t, heed("eval", dir), 1, "has changed since the run began", "--data")
 	}
 	fail(t, heed("eval", dir, "--data="+path), 1, "symbol '§'")
-	if got := succeed(t, "eval", dir, "--data="+elsewhere); got != score {
-		t.Errorf("for the moved text, heed eval prints %q, want %q", got, score)
-	}
+	prints(t, score, "eval", dir, "--data="+elsewhere)
 	write(t, path, strings.ToLower(text[1:])+text)
 	if got := succeed(t, "eval", dir, "--data="+path); got == score {
 		t.Errorf("for another text, heed eval prints %q, want another score", got)
@@ -80,9 +78,7 @@ func TestTextThatChanges(t *testing.T) {
 	os.Remove(path)
 	fail(t, heed("eval", dir), 1, "no such file or directory", "--data FILE")
 	fail(t, heed("eval", dir, "--data="+path), 1, "no such file or directory")
-	if got := succeed(t, "predict", dir, "The quick"); got != answer {
-		t.Errorf("without the text, heed predict prints %q, want %q", got, answer)
-	}
+	prints(t, answer, "predict", dir, "The quick")
 }
 
 // A run can't be resumed with another text.
@@ -127,12 +123,8 @@ func TestTextAnswersAreLines(t *testing.T) {
 	if !strings.HasSuffix(out, " TEXT --tokens 300\n") {
 		t.Errorf("heed train prints %q, want an example that can be typed", out)
 	}
-	if got := succeed(t, "predict", dir, "\n\n\n"); got != `"\n"`+"\n" {
-		t.Errorf("heed predict prints %q, want one line with a quoted new line", got)
-	}
-	if got := succeed(t, "attention", dir, "\n\n\n"); !strings.HasPrefix(got, `text: "\n\n\n" → "\n"`+"\n") {
-		t.Errorf("heed attention prints %q, want the answer of heed predict", got)
-	}
+	prints(t, `"\n"`+"\n", "predict", dir, "\n\n\n")
+	begins(t, succeed(t, "attention", dir, "\n\n\n"), `text: "\n\n\n" → "\n"`+"\n")
 }
 
 // All commands work with a text in byte pairs, and a prompt may have characters that the text lacks. --units characters
@@ -154,21 +146,15 @@ func TestTextOfBytePairs(t *testing.T) {
 	if _, err := fmt.Sscanf(score, "Val=%f per token, %f per character, accuracy %f (%d of %d tokens predicted)", &token, &character, &accuracy, &right, &total); err != nil || character >= token {
 		t.Errorf("heed eval prints %q, %v, want a lower loss per character than per token", score, err)
 	}
-	if !strings.Contains(trained, score) {
-		t.Errorf("heed train prints %q, want %q in it", trained, score)
-	}
+	hasWords(t, trained, score)
 	interrupted := filepath.Join(base, "interrupted")
 	fail(t, heedContext(cancelled(t, 15), small("--task=text", "--max-len=16", "--data="+path, "--out="+interrupted, "--units=bpe", "--vocab-size=270")...), 1, "interrupted")
 	elsewhere := filepath.Join(base, "elsewhere.txt")
 	write(t, elsewhere, read(t, path))
 	succeed(t, "train", "--resume="+interrupted, "--data="+elsewhere, "--workers=1")
-	if got := succeed(t, "eval", interrupted); got != score+"\n" {
-		t.Errorf("for the resumed run, heed eval prints %q, want %q", got, score)
-	}
+	prints(t, score+"\n", "eval", interrupted)
 	write(t, elsewhere, strings.Repeat("другой текст\n", 100))
-	if got := succeed(t, "eval", dir, "--data="+elsewhere); !strings.HasPrefix(got, "Val=") {
-		t.Errorf("for a text with other characters, heed eval prints %q, want a score", got)
-	}
+	begins(t, succeed(t, "eval", dir, "--data="+elsewhere), "Val=")
 	fail(t, heed("train", "--resume="+interrupted, "--max-epochs=4", "--data="+elsewhere), 1, "has changed since the run began")
 	got := succeed(t, "generate", dir, "--prompt=Ж 🙂", "--tokens=60")
 	if !strings.HasPrefix(got, "Ж 🙂") || !utf8.ValidString(got) || got != succeed(t, "generate", dir, "--prompt=Ж 🙂", "--tokens=60") {
