@@ -16,7 +16,7 @@ func TestAttention(t *testing.T) {
 	_, s := start(t, m, Options{})
 	const input = "3 may 1999"
 	want := must.Get(m.Attention(input, "decoder"))(t)
-	got := must.Get(post(t.Context(), s.URL+"/attention", `{"input": "3 may 1999", "layer": "decoder"}`))(t)
+	got := replied(t, s.URL+"/attention", `{"input": "3 may 1999", "layer": "decoder"}`, 200)
 	var a struct {
 		Input, Answer, Key string
 		Layers             []struct {
@@ -25,9 +25,7 @@ func TestAttention(t *testing.T) {
 			Heads         [][]float32
 		}
 	}
-	if err := json.Unmarshal([]byte(got.body), &a); err != nil || got.status != 200 {
-		t.Fatalf("got %+v, %v", got, err)
-	}
+	must.Do(t, json.Unmarshal([]byte(got.body), &a))
 	if a.Input != input || a.Answer != want.Answer || a.Key != want.Key || len(a.Layers) != len(want.Layers) || len(a.Layers) < 2 {
 		t.Fatalf("got %+v, want %+v", a, want)
 	}

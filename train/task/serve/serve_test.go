@@ -122,6 +122,21 @@ func do(r *http.Request) (reply, error) {
 	return reply{got.StatusCode, got.Header, string(body)}, err
 }
 
+// replied posts a request, and checks that its answer has this status and all words in its body.
+func replied(t *testing.T, url, body string, status int, words ...string) reply {
+	t.Helper()
+	got, err := post(t.Context(), url, body)
+	if err != nil || got.status != status {
+		t.Errorf("%s %s: got %+v, %v, want status %d", url, body, got, err, status)
+	}
+	for _, word := range words {
+		if !strings.Contains(got.body, word) {
+			t.Errorf("%s %s: got %s, want %q in it", url, body, got.body, word)
+		}
+	}
+	return got
+}
+
 // recorded returns the answer to a JSON request, without a connection.
 func recorded(h *Handler, method, path string, body io.Reader) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, body)
@@ -236,9 +251,7 @@ func TestCut(t *testing.T) {
 		{w.URL + "/generate", `{"prompt": "The quick brown ", "tokens": 1}`, `{"reason":"tokens"}`},
 		{w.URL + "/generate", `{"prompt": "The quick brown f", "tokens": 1}`, `{"reason":"tokens","cut":true}`},
 	} {
-		if got, err := post(t.Context(), test.url, test.body); err != nil || got.status != 200 || !strings.Contains(got.body, test.want) {
-			t.Errorf("%s: got %+v, %v, want %s", test.body, got, err, test.want)
-		}
+		replied(t, test.url, test.body, 200, test.want)
 	}
 }
 
@@ -377,12 +390,10 @@ func TestFullQueue(t *testing.T) {
 		left <- err
 	}()
 	waits(t, h, 4)
-	if got, err := post(t.Context(), s.URL+"/predict", `{"input": ["c"]}`); err != nil || got.status != 503 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "already waiting (4)") {
-		t.Errorf("got %+v, %v, want 503", got, err)
+	if got := replied(t, s.URL+"/predict", `{"input": ["c"]}`, 503, "already waiting (4)"); got.header.Get("Retry-After") == "" {
+		t.Errorf("got the header %v, want Retry-After in it", got.header)
 	}
-	if got, err := post(t.Context(), s.URL+"/predict", `{"input": []}`); err != nil || got.status != 400 {
-		t.Errorf("a wrong request while the queue is full: got %+v, %v, want 400", got, err)
-	}
+	replied(t, s.URL+"/predict", `{"input": []}`, 400) // a wrong request while the queue is full
 	leave()
 	if err := <-left; err == nil {
 		t.Error("a request whose client disconnected has an answer")
@@ -584,12 +595,8 @@ func TestShutdown(t *testing.T) {
 	default:
 	}
 	close(g.opened)
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	if err := h.Shutdown(t.Context()); err != nil {
-		t.Errorf("a second Shutdown returned %v", err)
-	}
+	must.Do(t, <-ended)
+	must.Do(t, h.Shutdown(t.Context())) // again
 }
 
 // If the context of Shutdown is done, accepted requests end with an error.
@@ -610,20 +617,17 @@ func TestShutdownAtOnce(t *testing.T) {
 func TestNew(t *testing.T) {
 	m := named(t, "reverse")
 	for _, test := range []struct {
-		name  string
 		model *task.Model
 		o     Options
 		want  string
 	}{
-		{"a zero model", &task.Model{}, Options{}, "the model is empty"},
-		{"negative", m, Options{Batch: -1}, "Batch must be at least 1, or 0 for 32, got -1"},
-		{"time", m, Options{Time: -1}, "the Time must be above 0, or 0 for 1m0s"},
-		{"threshold", m, Options{Threshold: task.Threshold{Label: "yes", P: 0.5}}, "threshold is for models with two labels"},
-		{"queue", m, Options{MaxInputs: 10, Queue: 9}, "at least MaxInputs, which is 10, got 9"},
+		{&task.Model{}, Options{}, "the model is empty"},
+		{m, Options{Batch: -1}, "Batch must be at least 1, or 0 for 32, got -1"},
+		{m, Options{Time: -1}, "the Time must be above 0, or 0 for 1m0s"},
+		{m, Options{Threshold: task.Threshold{Label: "yes", P: 0.5}}, "threshold is for models with two labels"},
+		{m, Options{MaxInputs: 10, Queue: 9}, "at least MaxInputs, which is 10, got 9"},
 	} {
-		if _, err := New(test.model, test.o); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: got %v, want %q", test.name, err, test.want)
-		}
+		must.Refuse(New(test.model, test.o))(t, test.want)
 	}
 	if h, err := New(m, Options{MaxInputs: 5000}); err != nil || h.options.Queue != 5000 {
 		t.Errorf("the default Queue: got %v, %v, want 5000", h, err)
@@ -636,9 +640,9 @@ func TestThreshold(t *testing.T) {
 	b := must.Get(task.New(c))(t)
 	for _, label := range c.Task.Classes {
 		_, s := start(t, b.Model, Options{Threshold: task.Threshold{Label: label}})
-		r, err := post(t.Context(), s.URL+"/predict", `{"input": "()", "top": 1}`)
-		if want := fmt.Sprintf(`"answer":%q`, label); err != nil || r.status != http.StatusOK || strings.Count(r.body, want) != 2 {
-			t.Errorf("got %+v, %v, want %s as the answer and as the first alternative", r, err, want)
+		r := replied(t, s.URL+"/predict", `{"input": "()", "top": 1}`, 200)
+		if want := fmt.Sprintf(`"answer":%q`, label); strings.Count(r.body, want) != 2 {
+			t.Errorf("got %+v, want %s as the answer and as the first alternative", r, want)
 		}
 	}
 }
@@ -650,9 +654,8 @@ func TestSpans(t *testing.T) {
 		c.Data.File = filepath.Join(t.TempDir(), "rows.tsv")
 		must.Do(t, os.WriteFile(c.Data.File, []byte(strings.Repeat(rows, 20)), 0o666))
 		h, s := start(t, small(t, c), Options{})
-		got, err := post(t.Context(), s.URL+"/predict", `{"input": " rome  sees ann"}`)
-		if err != nil || got.status != 200 || strings.Contains(got.body, `"spans":[`) != marked {
-			t.Errorf("got %+v, %v, want spans: %t", got, err, marked)
+		if got := replied(t, s.URL+"/predict", `{"input": " rome  sees ann"}`, 200); strings.Contains(got.body, `"spans":[`) != marked {
+			t.Errorf("got %+v, want spans: %t", got, marked)
 		}
 		description := recorded(h, "GET", "/openapi.json", nil).Body.String()
 		if strings.Contains(description, `"spans":{`) != marked {
@@ -748,9 +751,6 @@ func TestNoInputAndNoAnswer(t *testing.T) {
 		{written.URL + "/attention", `{"input": "The"}`, 500, "weights are damaged"},
 		{written.URL + "/generate", `{"prompt": "The", "tokens": 3}`, 500, "weights are damaged"},
 	} {
-		got, err := post(t.Context(), test.url, test.body)
-		if err != nil || got.status != test.status || !strings.Contains(got.body, test.want) {
-			t.Errorf("%s %s: got status %d and %q, %v, want %d and %q", test.url, test.body, got.status, got.body, err, test.status, test.want)
-		}
+		replied(t, test.url, test.body, test.status, test.want)
 	}
 }

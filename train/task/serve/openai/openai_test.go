@@ -68,14 +68,9 @@ func publishedFor(t testing.TB, name, template string) *task.Model {
 		},
 		"tokenizer_config.json": map[string]any{"chat_template": template},
 	} {
-		text, err := json.Marshal(content)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), text, 0o666)
-		}
-		must.Do(t, err)
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), must.Get(json.Marshal(content))(t), 0o666))
 	}
-	m := must.Get(task.Open(dir))(t)
-	return m
+	return must.Get(task.Open(dir))(t)
 }
 
 // start starts a service on the loopback interface.
@@ -146,6 +141,16 @@ func post(ctx context.Context, url, body string) (status int, list []answer, err
 		list = append(list, a)
 	}
 	return got.StatusCode, list, nil
+}
+
+// ask sends a request, checks the status of the answer, and returns its events or the answer itself.
+func ask(t *testing.T, url, body string, status int) []answer {
+	t.Helper()
+	got, list, err := post(t.Context(), url, body)
+	if err != nil || got != status {
+		t.Fatalf("%s %s: got status %d, %+v, %v, want %d", url, body, got, list, err, status)
+	}
+	return list
 }
 
 // joined returns the text of an answer with one choice, or of its events, and the reason for its end.
@@ -266,11 +271,7 @@ func TestAccepted(t *testing.T) {
 		{forChat, `{"messages": [], "n": null, "tools": [ ], "tool_choice": "none", "response_format": {"type": "text"}, "logprobs": false, "top_logprobs": 0, "store": false, "metadata": {"a": "b"}, "service_tier": "auto", "parallel_tool_calls": true, "functions": [], "function_call": "auto", "modalities": ["text"], "verbosity": "medium", "reasoning_effort": "low", "chat_template_kwargs": {"enable_thinking": false}}`},
 		{forCompletions, `{"prompt": "The", "temperature": null, "top_p": null, "max_tokens": null, "stop": null, "seed": -1, "stream": null, "stream_options": null}`},
 	} {
-		q, err := read([]byte(test.body), test.endpoint)
-		if err != nil {
-			t.Errorf("%s: %v", test.body, err)
-			continue
-		}
+		q := must.Get(read([]byte(test.body), test.endpoint))(t)
 		own := decode.Sampler{Temperature: 0.5, TopK: 7}
 		if o, err := q.options(own, 9, 50); err != nil || o.Sampler != own || o.MaxTokens != 9 {
 			t.Errorf("%s: got %+v, %v, want the defaults", test.body, o, err)
@@ -292,11 +293,7 @@ func TestThinking(t *testing.T) {
 	f := must.Get(os.Open("../../../../data/tokenizer/testdata/chat.json.gz"))(t)
 	defer f.Close()
 	var cases struct{ Templates []struct{ Name, Text string } }
-	z, err := gzip.NewReader(f)
-	if err == nil {
-		err = json.NewDecoder(z).Decode(&cases)
-	}
-	must.Do(t, err)
+	must.Do(t, json.NewDecoder(must.Get(gzip.NewReader(f))(t)).Decode(&cases))
 	templates := map[string]string{"ChatML": chatML}
 	for _, c := range cases.Templates {
 		templates[c.Name] = c.Text
@@ -305,10 +302,7 @@ func TestThinking(t *testing.T) {
 		_, s := start(t, publishedFor(t, "llama", templates[name]), serve.Options{})
 		var tokens []int
 		for _, more := range []string{"", `, "chat_template_kwargs": {"enable_thinking": true}`, `, "chat_template_kwargs": {"enable_thinking": false}`} {
-			status, list, err := post(t.Context(), s.URL+"/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "max_tokens": 1`+more+`}`)
-			if err != nil || status != 200 {
-				t.Fatalf("%s%s: %d, %v, %v", name, more, status, list, err)
-			}
+			list := ask(t, s.URL+"/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "max_tokens": 1`+more+`}`, 200)
 			tokens = append(tokens, list[0].Usage.PromptTokens)
 		}
 		if tokens[1] != tokens[0] || (tokens[2] > tokens[0]) != (name == "Qwen3") {
@@ -348,11 +342,11 @@ func TestModels(t *testing.T) {
 // Completions are the texts of Model.Generate, one per prompt, in one piece and in events.
 func TestCompletions(t *testing.T) {
 	m := newWriter(t)
-	_, s := start(t, m, serve.Options{})
+	h, s := start(t, m, serve.Options{})
 	coder := []int{}
 	for _, c := range "fox" {
 		for id := range 30 {
-			if text, err := (&api{Handler: handler(t, m)}).decode([]int{id}); err == nil && text == string(c) {
+			if text, err := (&api{Handler: h}).decode([]int{id}); err == nil && text == string(c) {
 				coder = append(coder, id)
 			}
 		}
@@ -381,10 +375,7 @@ func TestCompletions(t *testing.T) {
 			if streamed {
 				body = test.body + `, "stream": true, "stream_options": {"include_usage": true}}`
 			}
-			status, list, err := post(t.Context(), s.URL+"/v1/completions", body)
-			if err != nil || status != 200 {
-				t.Fatalf("%s: got %d, %+v, %v", body, status, list, err)
-			}
+			list := ask(t, s.URL+"/v1/completions", body, 200)
 			read, written := 0, 0
 			for i, prompt := range test.prompts {
 				want, g := generate(prompt, test.o)
@@ -429,9 +420,9 @@ func TestChat(t *testing.T) {
 			g := must.Get(m.Generate(t.Context(), &b, task.Prompt{Messages: conversation}, o))(t)
 			for _, streamed := range []bool{false, true} {
 				body := fmt.Sprintf(`%s, "temperature": 1, "seed": %d%s, "stream": %t}`, messages, seed, end, streamed)
-				status, list, err := post(t.Context(), s.URL+"/v1/chat/completions", body)
-				if text, finish := joined(list); err != nil || status != 200 || text != b.String() || finish != g.Finish {
-					t.Fatalf("%s: got %d, %+v, %v, want %q, %s", body, status, list, err, b.String(), g.Finish)
+				list := ask(t, s.URL+"/v1/chat/completions", body, 200)
+				if text, finish := joined(list); text != b.String() || finish != g.Finish {
+					t.Fatalf("%s: got %+v, want %q, %s", body, list, b.String(), g.Finish)
 				}
 				first, last := list[0], list[len(list)-1].Choices[0]
 				switch {
@@ -444,11 +435,11 @@ func TestChat(t *testing.T) {
 		}
 	}
 	long := fmt.Sprintf(`{"messages": [{"role": "user", "content": %q}]}`, strings.Repeat("a", 40))
-	if status, list, err := post(t.Context(), s.URL+"/v1/chat/completions", long); err != nil || status != 400 || list[0].Error.Param != "messages" || !strings.Contains(list[0].Error.Message, "at most 32") {
-		t.Errorf("a conversation that is too long: got %d, %+v, %v", status, list, err)
+	if list := ask(t, s.URL+"/v1/chat/completions", long, 400); list[0].Error.Param != "messages" || !strings.Contains(list[0].Error.Message, "at most 32") {
+		t.Errorf("a conversation that is too long: got %+v", list)
 	}
-	if status, list, err := post(t.Context(), s.URL+"/v1/completions", `{"prompt": "", "temperature": 0, "max_tokens": 3}`); err != nil || status != 200 || list[0].Usage.PromptTokens != 1 {
-		t.Errorf("an empty prompt: got %d, %+v, %v, want an answer", status, list, err)
+	if list := ask(t, s.URL+"/v1/completions", `{"prompt": "", "temperature": 0, "max_tokens": 3}`, 200); list[0].Usage.PromptTokens != 1 {
+		t.Errorf("an empty prompt: got %+v, want an answer", list)
 	}
 }
 
@@ -466,16 +457,13 @@ func TestChatEnds(t *testing.T) {
 		for i := range dim {
 			weights[mark*dim+i] = sign
 		}
-		status, list, err := post(t.Context(), s.URL+"/v1/chat/completions", `{"messages": [{"role": "user", "content": "b"}], "temperature": 0, "max_tokens": 3}`)
-		if err != nil || status != 200 {
-			t.Fatalf("got %d, %+v, %v", status, list, err)
-		}
+		list := ask(t, s.URL+"/v1/chat/completions", `{"messages": [{"role": "user", "content": "b"}], "temperature": 0, "max_tokens": 3}`, 200)
 		if text, finish := joined(list); text == "" && finish == "stop" && list[0].Usage.CompletionTokens == 0 {
 			ended++
 		}
-		status, list, err = post(t.Context(), s.URL+"/v1/completions", `{"prompt": "b", "temperature": 0, "max_tokens": 3}`)
-		if _, finish := joined(list); err != nil || status != 200 || finish != "length" {
-			t.Errorf("a completion: got %d, %+v, %v, want 3 tokens", status, list, err)
+		list = ask(t, s.URL+"/v1/completions", `{"prompt": "b", "temperature": 0, "max_tokens": 3}`, 200)
+		if _, finish := joined(list); finish != "length" {
+			t.Errorf("a completion: got %+v, want 3 tokens", list)
 		}
 	}
 	if ended != 1 {
@@ -492,9 +480,9 @@ func TestEmbeddings(t *testing.T) {
 	for _, body := range []string{
 		`{"input": ["abc", "b"]}`, `{"input": ["abc", "b"], "encoding_format": "base64"}`, `{"input": [[8, 9, 10], "b"], "model": "fox", "user": "me"}`, `{"input": [[1, 8, 9, 10], [9]], "dimensions": 16, "encoding_format": "float"}`,
 	} {
-		status, list, err := post(t.Context(), s.URL+"/v1/embeddings", body)
-		if err != nil || status != 200 || len(list[0].Data) != 2 || list[0].Usage.PromptTokens != tokens || list[0].Usage.TotalTokens != tokens || list[0].Model != "fox" {
-			t.Fatalf("%s: got %d, %+v, %v", body, status, list, err)
+		list := ask(t, s.URL+"/v1/embeddings", body, 200)
+		if len(list[0].Data) != 2 || list[0].Usage.PromptTokens != tokens || list[0].Usage.TotalTokens != tokens || list[0].Model != "fox" {
+			t.Fatalf("%s: got %+v", body, list)
 		}
 		for i, d := range list[0].Data {
 			var got []float32
@@ -513,8 +501,8 @@ func TestEmbeddings(t *testing.T) {
 		}
 	}
 	for _, body := range []string{`{"input": "abc", "dimensions": 8}`, `{"input": "abc", "dimensions": 0}`} {
-		if status, list, err := post(t.Context(), s.URL+"/v1/embeddings", body); err != nil || status != 400 || list[0].Error.Param != "dimensions" {
-			t.Errorf("%s: got %d, %+v, %v, want status 400", body, status, list, err)
+		if list := ask(t, s.URL+"/v1/embeddings", body, 400); list[0].Error.Param != "dimensions" {
+			t.Errorf("%s: got %+v, want the param dimensions", body, list)
 		}
 	}
 	for what, want := range map[string]int{"GET /": 404, "POST /predict": 404, "POST /attention": 200, "GET /openapi.json": 200} { // of package serve
@@ -526,14 +514,9 @@ func TestEmbeddings(t *testing.T) {
 			t.Errorf("%s: got %d, %s, want %d", what, w.Code, w.Body, want)
 		}
 	}
-	if status, list, err := post(t.Context(), s.URL+"/v1/completions", `{"prompt": "abc"}`); err != nil || status != 400 || list[0].Error.Param != "prompt" {
-		t.Errorf("a completion: got %d, %+v, %v, want status 400", status, list, err)
+	if list := ask(t, s.URL+"/v1/completions", `{"prompt": "abc"}`, 400); list[0].Error.Param != "prompt" {
+		t.Errorf("a completion: got %+v, want the param prompt", list)
 	}
-}
-
-func handler(t testing.TB, m *task.Model) *serve.Handler {
-	h := must.Get(serve.New(m, serve.Options{}))(t)
-	return h
 }
 
 // 16 clients get streams at the same time, while others disconnect. No answer is lost or wrong, and memory doesn't
@@ -611,14 +594,12 @@ func TestGone(t *testing.T) {
 	got := must.Get(http.DefaultClient.Do(r))(t)
 	defer got.Body.Close()
 	must.Get(bufio.NewReader(got.Body).ReadString('\n'))(t)
-	if status, list, err := post(t.Context(), s.URL+"/v1/completions", `{"prompt": "The"}`); err != nil || status != 503 || list[0].Error.Type != "server_error" {
-		t.Errorf("a second session: got %d, %+v, %v, want status 503", status, list, err)
+	if list := ask(t, s.URL+"/v1/completions", `{"prompt": "The"}`, 503); list[0].Error.Type != "server_error" {
+		t.Errorf("a second session: got %+v, want a server_error", list)
 	}
 	leave()
 	idle(t, h)
-	if status, _, err := post(t.Context(), s.URL+"/v1/completions", `{"prompt": "The"}`); err != nil || status != 200 {
-		t.Errorf("a session after it: got %d, %v, want status 200", status, err)
-	}
+	ask(t, s.URL+"/v1/completions", `{"prompt": "The"}`, 200)
 }
 
 // If a stream takes too long, or if the service ends, the last event is an error, and there is no [DONE].
@@ -649,9 +630,9 @@ func TestCutOff(t *testing.T) {
 func TestWrongPrompt(t *testing.T) {
 	_, s := start(t, newWriter(t), serve.Options{})
 	for streamed, want := range map[bool]int{false: 400, true: 200} {
-		status, list, err := post(t.Context(), s.URL+"/v1/completions", fmt.Sprintf(`{"prompt": ["The", "文"], "stream": %t}`, streamed))
-		if last := list[len(list)-1].Error; err != nil || status != want || last.Param != "prompt" || last.Type != "invalid_request_error" {
-			t.Errorf("got %d, %+v, %v, want %d and an error about the prompt", status, last, err, want)
+		list := ask(t, s.URL+"/v1/completions", fmt.Sprintf(`{"prompt": ["The", "文"], "stream": %t}`, streamed), want)
+		if last := list[len(list)-1].Error; last.Param != "prompt" || last.Type != "invalid_request_error" {
+			t.Errorf("got %+v, want an error about the prompt", last)
 		}
 	}
 }
@@ -718,9 +699,8 @@ func TestNoAnswerWithoutFiniteNumbers(t *testing.T) {
 			}
 		}
 		_, s := start(t, m, serve.Options{})
-		status, list, err := post(t.Context(), s.URL+request[0], request[1])
-		if err != nil || status != 500 || !strings.Contains(list[0].Error.Message, "weights are damaged") {
-			t.Errorf("%s: got %d, %+v, %v, want status 500 and the reason", request[0], status, list, err)
+		if list := ask(t, s.URL+request[0], request[1], 500); !strings.Contains(list[0].Error.Message, "weights are damaged") {
+			t.Errorf("%s: got %+v, want the reason", request[0], list)
 		}
 	}
 }
