@@ -91,6 +91,9 @@ func TestBadPlaces(t *testing.T) {
 		{"help train more", 2, `there is no command "train more"`},
 
 		{"train --resume=file", 1, "file isn't a folder, but a file"},
+		{"train --resume=folder", 1, "folder isn't a run folder: it has no config.json; heed train makes one"},
+		{"train --resume=none", 1, "none: there is no such folder"},
+		{"eval run --data=none", 1, "no such file"},
 		{"train --resume=newer --max-epochs=9", 1, "has the newer format 5"},
 		{"train --from=none" + flags, 1, "none: there is no such folder"},
 		{"train --from=older" + flags, 1, "has the older format 3"},
@@ -128,7 +131,10 @@ func TestBadPlaces(t *testing.T) {
 		{"serve run --addr=" + listener.Addr().String(), 1, "address already in use"},
 		{"serve run --addr=here", 2, "--addr must be a host and a port"},
 		{"serve run --addr=127.0.0.1:65536", 2, "--addr must be a host and a port"},
-		{"train --watch --watch-addr=" + listener.Addr().String() + flags, 1, "address already in use"},
+		{"train --watch-addr=" + listener.Addr().String() + flags, 1, "address already in use: choose another address, or port 0"},
+		{"train --watch-addr=203.0.113.1:0" + flags, 1, "--watch-addr 203.0.113.1:0"},
+		{"train --watch --watch-addr=" + flags, 2, "--watch-addr must be a host and a port"},
+		{"train --watch --find-rate=x.png" + flags, 2, "--find-rate and --watch can't be used together"},
 		{"train --watch --watch-addr=here" + flags, 2, "--watch-addr must be a host and a port"},
 
 		{"export text", 2, "--out must be the folder to write, got none"},

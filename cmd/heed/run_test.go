@@ -249,8 +249,8 @@ func TestStopsEarly(t *testing.T) {
 	begins(t, succeed(t, "eval", dir), want)
 }
 
-// Every flag of early stopping has its effect. An interrupted run with a baseline or averages resumes to the same
-// bytes.
+// Flags of early stopping have their effects, and heed train prints them. An interrupted run with a baseline or with
+// averages resumes to the same bytes.
 func TestStoppingFlags(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -260,20 +260,10 @@ func TestStoppingFlags(t *testing.T) {
 		best    int
 		because string
 	}{
-		{"--patience=2", 3, 2, "the limit of 3 epochs is reached"},
 		{"--keep-last --mode=max", 3, 2, "the limit of 3 epochs is reached"},
 		{"--average=0.9999 --patience=1", 3, 2, "the limit of 3 epochs is reached"},
-		{"--mode=max --patience=1", 2, 0, "val_loss has not improved for 1 epoch: the best is "},
-		{"--min-delta=100 --patience=1", 2, 0, "val_loss has not improved for 1 epoch"},
-		{"--min-delta=0.9 --relative-delta --patience=1", 2, 0, "val_loss has not improved for 1 epoch"},
 		{"--baseline=0 --patience=2", 2, 1, "val_loss has not improved on the baseline, 0, for 2 epochs"},
-		{"--first-epoch=2 --mode=max --patience=1", 3, 2, "the limit of 3 epochs is reached"},
-		{"--stopping-threshold=100", 1, 0, "val_loss is "},
-		{"--divergence-threshold=0", 1, 0, "val_loss is "},
-		{"--monitor=train_loss --divergence-threshold=0", 1, 0, "train_loss is "},
-		{"--allow-non-finite", 3, 2, "the limit of 3 epochs is reached"},
 		{"--monitor=val_accuracy --mode=min --stopping-threshold=1", 1, 0, "val_accuracy is "},
-		{"--monitor=train_accuracy --mode=max --divergence-threshold=1", 1, 0, "train_accuracy is "},
 	} {
 		t.Run(c.flags, func(t *testing.T) {
 			base := t.TempDir()
@@ -408,42 +398,15 @@ func TestDefaultFolders(t *testing.T) {
 
 func TestUnusableFolders(t *testing.T) {
 	base := t.TempDir()
-	write(t, filepath.Join(base, "file"), "keep me")
 	done := copied(t, "--task=copy")
 	before := folder(t, done)
 	half := filepath.Join(base, "half") // a run without config.json
 	must.Do(t, os.CopyFS(half, os.DirFS(done)))
 	os.Remove(filepath.Join(half, runfolder.ConfigFile))
-	empty := filepath.Join(base, "empty")
-	os.Mkdir(empty, 0o777)
-
-	for _, test := range []struct {
-		name string
-		args []string
-		want []string
-	}{
-		{"a file in the way", small("--out=" + base + "/file"), []string{"file can't become a run folder"}},
-		{"a file on the way", small("--out=" + base + "/file/sub"), []string{"sub can't become a run folder"}},
-		{"a run", small("--out=" + done), []string{"holds a run already", "--out", "--resume " + shell(done)}},
-		{"a run without config.json", small("--out=" + half), []string{runfolder.WeightsFile, "config.json is missing", "choose another folder"}},
-		{"resume a finished run", []string{"train", "--resume=" + done}, []string{"finished", "nothing to resume"}},
-		{"resume an empty folder", []string{"train", "--resume=" + empty}, []string{"isn't a run folder", runfolder.ConfigFile}},
-		{"resume no folder", []string{"train", "--resume=" + base + "/none"}, []string{"there is no such folder"}},
-		{"resume a file", []string{"train", "--resume=" + base + "/file"}, []string{"isn't a folder, but a file"}},
-		{"eval an empty folder", []string{"eval", empty}, []string{"isn't a run folder", "heed train makes one"}},
-		{"eval no folder", []string{"eval", base + "/none"}, []string{"there is no such folder"}},
-		{"eval a file", []string{"eval", base + "/file"}, []string{"isn't a folder, but a file"}},
-		{"predict without a folder", []string{"predict", base + "/none", "abc"}, []string{"there is no such folder"}},
-	} {
-		t.Run(test.name, func(t *testing.T) { fail(t, heed(test.args...), 1, test.want...) })
-	}
-	fail(t, heed("eval", done, "--data="+base+"/none.tsv"), 1, "no such file")
-	if after := folder(t, done); fmt.Sprint(after) != fmt.Sprint(before) {
-		t.Error("the finished run has changed")
-	}
-	if read(t, filepath.Join(base, "file")) != "keep me" {
-		t.Error("the file in the way has changed")
-	}
+	fail(t, heed(small("--out="+done)...), 1, "holds a run already", "--out", "--resume "+shell(done))
+	fail(t, heed(small("--out="+half)...), 1, runfolder.WeightsFile, "config.json is missing", "choose another folder")
+	fail(t, heed("train", "--resume="+done), 1, "finished", "nothing to resume")
+	unchanged(t, done, before)
 
 	t.Run("read-only", func(t *testing.T) {
 		ro := filepath.Join(base, "ro")
@@ -470,19 +433,10 @@ func TestInputs(t *testing.T) {
 		{word, "", "the source is empty, want 1 to 10"},
 		{word, "abcdefghijk", "at most 10 symbols, got 11"},
 		{word, "ABC", "symbol 'A' at position 0"},
-		{word, "ab c", "symbol ' ' at position 2"},
 		{word, "a\xff", "UTF-8"},
-		{word, "größe", "symbol 'ö' at position 2"},
-		{word, "-abc", "symbol '-' at position 0"},
 		{word, "a\nb", `'\n'`},
-		{sum, "1+2+3", "1+2+3"},
-		{sum, "1+", "1+"},
-		{sum, "+1", "+1"},
-		{sum, "12", "12"},
 		{sum, "100+1", "100+1"},
-		{sum, "1-2", "'-'"},
 		{sum, "-1+2", "'-'"},
-		{sum, " 1+2", "' '"},
 	} {
 		t.Run(test.input, func(t *testing.T) {
 			right := "abc"
@@ -512,16 +466,10 @@ func TestDamagedWeights(t *testing.T) {
 	one := bytes.Clone([]byte(good))
 	copy(one[len(one)-4:], "\x00\x00\xc0\x7f") // NaN
 	for name, content := range map[string]string{
-		"empty":            "",
-		"7 bytes":          good[:7],
-		"header cut":       good[:100],
-		"half":             good[:len(good)/2],
-		"a byte short":     good[:len(good)-1],
-		"a byte more":      good + "x",
-		"another model's":  read(t, filepath.Join(other, runfolder.WeightsFile)),
-		"an endless start": "\xff\xff\xff\xff\xff\xff\xff\x7f" + good[8:],
-		"not safetensors":  strings.Repeat("x", len(good)),
-		"NaN":              string(one),
+		"empty":           "",
+		"half":            good[:len(good)/2],
+		"another model's": read(t, filepath.Join(other, runfolder.WeightsFile)),
+		"NaN":             string(one),
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(t, path, content)

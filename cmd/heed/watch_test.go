@@ -154,30 +154,6 @@ func TestWatchChangesNothing(t *testing.T) {
 	}
 }
 
-// A wrong address is an error before the run folder is made.
-func TestWatchErrors(t *testing.T) {
-	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer listener.Close()
-	dir := filepath.Join(t.TempDir(), "run")
-	for name, c := range map[string]struct {
-		code  int
-		flags []string
-		words []string
-	}{
-		"in use":         {1, []string{"--watch-addr=" + listener.Addr().String()}, []string{"--watch-addr", "in use", "port 0"}},
-		"no such host":   {1, []string{"--watch-addr=203.0.113.1:0"}, []string{"--watch-addr 203.0.113.1:0"}},
-		"no port":        {2, []string{"--watch-addr=127.0.0.1"}, []string{"--watch-addr must be a host and a port"}},
-		"too large":      {2, []string{"--watch-addr=127.0.0.1:70000"}, []string{"--watch-addr must be a host and a port"}},
-		"empty":          {2, []string{"--watch", "--watch-addr="}, []string{"--watch-addr must be a host and a port"}},
-		"no run to show": {2, []string{"--watch", "--find-rate=" + dir + ".png"}, []string{"--find-rate and --watch can't be used together"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			fail(t, heed(small(append(c.flags, "--task=copy", "--out="+dir)...)...), c.code, c.words...)
-			absent(t, dir)
-		})
-	}
-}
-
 // If others can see the page, heed train prints that.
 func TestWatchFromElsewhere(t *testing.T) {
 	testseed.Slow(t)
