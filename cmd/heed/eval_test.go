@@ -76,8 +76,7 @@ func TestEvalClassificationAndTagging(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := ran(t, append(dataFlags(t, name), "--task="+name)...)
-			path := filepath.Join(t.TempDir(), "test.csv")
-			write(t, path, test.content)
+			path := newFile(t, "test.csv", test.content)
 			out := succeed(t, "eval", dir, "--data="+path)
 			hasWords(t, out, test.want...)
 			var scores task.Scores
@@ -107,8 +106,7 @@ func TestEvalClassificationAndTagging(t *testing.T) {
 func TestEvalDataOfARule(t *testing.T) {
 	t.Parallel()
 	dir := ran(t, "--task=brackets")
-	path := filepath.Join(t.TempDir(), "test.tsv")
-	write(t, path, "()\tyes\n(\tno\nx\tno\n")
+	path := newFile(t, "test.tsv", "()\tyes\n(\tno\nx\tno\n")
 	hasWords(t, succeed(t, "eval", dir, "--data="+path), "of 3 labels right)", "Beyond the model: 1 source without an answer; 1 source with letters")
 	answers := filepath.Join(t.TempDir(), "answers.tsv")
 	for _, args := range [][]string{{"eval", dir, "--answers=" + answers + "/x"}, {"predict", dir, "--data=" + path, "--out=" + answers + "/x"}, small("--find-rate=" + answers + "/x.png")} {

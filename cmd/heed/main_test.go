@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -55,11 +57,7 @@ var shared string
 func sharedFile(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(shared, name)
-	made := filepath.Join(t.TempDir(), name)
-	write(t, made, content)
-	if err := os.Rename(made, path); err != nil { // atomic, as parallel tests may write the same file
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(newFile(t, name, content), path)) // atomic, as parallel tests may write the same file
 	return path
 }
 
@@ -125,6 +123,49 @@ func process(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), asCommand+"=1", "GOGC=")
 	return cmd
+}
+
+// ended runs a process to its end. It returns the status and standard error.
+func ended(cmd *exec.Cmd) called {
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	cmd.Run() // fails with a status
+	return called{cmd.ProcessState.ExitCode(), "", stderr.String()}
+}
+
+// background makes a call that goes on. It returns the group in the first printed line that matches. The function end
+// interrupts the call and returns its result.
+func background(t *testing.T, line *regexp.Regexp, args ...string) (found string, end func() called) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	printed, stdout := io.Pipe()
+	ended, read := make(chan called, 1), make(chan bool)
+	go func() {
+		c := heedTo(ctx, stdout, args...)
+		stdout.Close()
+		ended <- c
+	}()
+	var all strings.Builder
+	lines := bufio.NewReader(io.TeeReader(printed, &all))
+	for found == "" {
+		text, err := lines.ReadString('\n')
+		if parts := line.FindStringSubmatch(text); parts != nil {
+			found = parts[1]
+		} else if err != nil {
+			t.Fatalf("heed %q ends with %+v, without a line like %s", args, <-ended, line)
+		}
+	}
+	go func() {
+		io.Copy(io.Discard, lines)
+		close(read)
+	}()
+	return found, func() called {
+		cancel(errInterrupted)
+		c := <-ended
+		<-read
+		c.stdout = all.String()
+		return c
+	}
 }
 
 // succeed makes a call, checks that it succeeds, and returns its standard output.
@@ -210,6 +251,14 @@ func small(more ...string) []string {
 	return append([]string{"train", "--dim=16", "--heads=2", "--layers=1", "--batch-size=16", "--steps-per-epoch=10", "--max-epochs=3", "--validation=60", "--workers=1"}, more...)
 }
 
+// newRun trains in a new folder with the flags of small and the given flags. It returns the folder.
+func newRun(t *testing.T, flags ...string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	succeed(t, small(append(flags, "--out="+dir)...)...)
+	return dir
+}
+
 // folder returns the contents of a folder's files by name.
 func folder(t *testing.T, dir string) map[string]string {
 	t.Helper()
@@ -248,6 +297,14 @@ func write(t *testing.T, path, content string) {
 	must.Do(t, os.WriteFile(path, []byte(content), 0o666))
 }
 
+// newFile returns the path of a new file in a folder of its own.
+func newFile(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	write(t, path, content)
+	return path
+}
+
 // sameRun checks that two run folders have the same bytes. It ignores times: the summary's seconds, the file of times
 // and the report.
 func sameRun(t *testing.T, got, want string) {
@@ -255,9 +312,7 @@ func sameRun(t *testing.T, got, want string) {
 	g, w := folder(t, got), folder(t, want)
 	for _, files := range []map[string]string{g, w} {
 		var s map[string]any
-		if err := json.Unmarshal([]byte(files[runfolder.SummaryFile]), &s); err != nil {
-			t.Fatalf("%s: %v", runfolder.SummaryFile, err)
-		}
+		must.Do(t, json.Unmarshal([]byte(files[runfolder.SummaryFile]), &s))
 		delete(s, "seconds")
 		delete(files, runfolder.TimesFile)
 		delete(files, runfolder.ReportFile)
@@ -499,13 +554,12 @@ func TestNumbersOutOfRange(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
+	commands := []string{"train", "eval", "predict", "generate", "attention", "serve", "sweep", "bench", "completion", "version"}
 	for _, test := range []struct {
 		args string
 		want []string
 	}{
-		{"", []string{"train", "eval", "predict", "generate", "attention", "serve", "sweep", "bench", "completion", "version"}},
-		{"--help", []string{"train", "eval", "predict", "generate", "attention", "serve", "sweep", "bench", "completion", "version"}},
-		{"help", []string{"train", "eval", "predict", "generate", "attention", "serve", "sweep", "bench", "completion", "version"}},
+		{"", commands}, {"--help", commands}, {"help", commands},
 		{"help train", []string{"--resume", "config.json, model.safetensors, history.jsonl and summary.json", "--help"}},
 		{"train --help", []string{"--task", strings.Join(task.Names(), ", "), "--seed", "(default 0.003)", "Common flags:", "Solver:", "Learning rate over time:", "Early stopping:", "--min-delta", "each check also writes one (default 10m0s)"}},
 		{"eval -h", []string{"heed eval DIR", "--data"}},
@@ -515,10 +569,7 @@ func TestHelp(t *testing.T) {
 		{"serve --help", []string{"--addr", "127.0.0.1:8080", "/predict", "/generate", "--timeout"}},
 		{"bench --help", []string{"nanogpt", "decode", "embed", "gemm", "--json", "--procs"}},
 	} {
-		t.Run(test.args, func(t *testing.T) {
-			out := succeed(t, strings.Fields(test.args)...)
-			hasWords(t, out, test.want...)
-		})
+		hasWords(t, succeed(t, strings.Fields(test.args)...), test.want...)
 	}
 }
 
@@ -544,15 +595,12 @@ func TestReaderThatGoesAway(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	cmd := process(small("--task=copy", "--out="+dir)...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
 	r, w, err := os.Pipe()
 	must.Do(t, err)
 	cmd.Stdout = w
 	r.Close()
-	cmd.Run() // fails with a status
-	w.Close()
-	fail(t, called{cmd.ProcessState.ExitCode(), "", stderr.String()}, 1, "the work is done, but not all output could be printed")
+	defer w.Close()
+	fail(t, ended(cmd), 1, "the work is done, but not all output could be printed")
 	if s, _ := readRun(t, dir); s.Epochs != 3 {
 		t.Errorf("the run has %d epochs, want 3", s.Epochs)
 	}
@@ -564,9 +612,7 @@ func TestBench(t *testing.T) {
 	out := succeed(t, "bench", "--json", "gemm-64")
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&m); err != nil {
-		t.Fatalf("%q: %v", out, err)
-	}
+	must.Do(t, d.Decode(&m))
 	if m.Config != "gemm-64" || !(m.MinMS > 0) || m.MedianMS < m.MinMS || !(m.GFLOPS > 0) || math.IsInf(m.GFLOPS, 0) || m.Share != m.GFLOPS/m.Limits.GFLOPS || !(m.Limits.GBPerS > 0) {
 		t.Errorf("measured %+v, want times, GFLOP/s, limits and a share", m)
 	}

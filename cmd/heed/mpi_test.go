@@ -292,8 +292,7 @@ func TestJobFolderOfFirst(t *testing.T) {
 // Each of four processes has a quarter of the solver's memory, measured as the difference between AdamW and SGD. For a
 // checkpoint, the first process gathers the parts of all processes. The memory estimate that it prints includes them.
 func TestJobMemory(t *testing.T) {
-	text := filepath.Join(t.TempDir(), "text.txt")
-	write(t, text, strings.Repeat("and so on and so forth\n", 500))
+	text := newFile(t, "text.txt", strings.Repeat("and so on and so forth\n", 500))
 	peaks := func(solver string, processes int) (values []float64) {
 		cmd := job(processes, "train", "--task=text", "--data="+text, "--dim=512", "--heads=8", "--layers=6", "--max-len=16", "--micro-batches=4", "--batch-size=4",
 			"--workers=1", "--steps-per-epoch=3", "--max-epochs=1", "--validation=4", "--patience=0", "--solver="+solver, "--out="+filepath.Join(t.TempDir(), "run"))

@@ -53,8 +53,7 @@ func withInput(t *testing.T, r *os.File) {
 
 func withText(t *testing.T, text string) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "stdin")
-	write(t, path, text)
+	path := newFile(t, "stdin", text)
 	f := must.Get(os.Open(path))(t)
 	t.Cleanup(func() { f.Close() })
 	withInput(t, f)

@@ -184,8 +184,7 @@ func TestPublishedText(t *testing.T) {
 	prints(t, chat, "chat", dir, "--template=llama2", "--tokens=3")
 	withText(t, "a\n\n")
 	prints(t, succeed(t, "generate", dir, "--prompt=a", "--chat", "--template=llama2", "--tokens=3", "--weights=int8"), "chat", dir, "--template=llama2", "--tokens=3", "--weights=int8")
-	text := filepath.Join(t.TempDir(), "text.txt")
-	write(t, text, strings.Repeat("a text of some length. ", 4))
+	text := newFile(t, "text.txt", strings.Repeat("a text of some length. ", 4))
 	if got := succeed(t, "eval", dir, "--data", text); !strings.HasPrefix(got, "Loss=") || !strings.Contains(got, "(91 tokens, 92 bytes)") {
 		t.Errorf("eval writes %q", got)
 	}
@@ -229,14 +228,12 @@ func TestPublishedClassifier(t *testing.T) {
 	if answer != "bad" && answer != "so so" && answer != "good" {
 		t.Errorf("predict answers %q", answer)
 	}
-	rows := filepath.Join(t.TempDir(), "rows.csv")
-	write(t, rows, "text,label\na text,"+answer+"\n")
+	rows := newFile(t, "rows.csv", "text,label\na text,"+answer+"\n")
 	hasWords(t, succeed(t, "eval", dir, "--data", rows), "Accuracy: 1.0000 (1 of 1")
 	page := filepath.Join(t.TempDir(), "page.html")
 	succeed(t, "eval", dir, "--data", rows, "--out", page)
 	hasWords(t, read(t, page), "a text")
-	two := filepath.Join(t.TempDir(), "two.csv")
-	write(t, two, "premise,claim,label\na text,another,good\n")
+	two := newFile(t, "two.csv", "premise,claim,label\na text,another,good\n")
 	pair := strings.TrimSuffix(succeed(t, "predict", dir, "a text\tanother"), "\n")
 	if got := succeed(t, "predict", dir, "--data", two, "--columns=premise,claim"); !strings.HasSuffix(got, "good,"+pair+"\n") {
 		t.Errorf("predict answers the pair with %q, its row with %q", pair, got)

@@ -79,10 +79,8 @@ func atTerminal(t *testing.T, cmd *exec.Cmd, typing bool, read func(master *os.F
 // When a model writes to a terminal, control characters are escaped. In other output they aren't.
 func TestGenerateOnATerminal(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "escapes.txt")
-	write(t, file, strings.Repeat("a\x1b[31mb\tc\x07\u009b\u202e d\u3000\n", 300))
-	dir := filepath.Join(t.TempDir(), "run")
-	succeed(t, small("--task=text", "--max-len=16", "--data="+file, "--steps-per-epoch=60", "--out="+dir)...)
+	file := newFile(t, "escapes.txt", strings.Repeat("a\x1b[31mb\tc\x07\u009b\u202e d\u3000\n", 300))
+	dir := newRun(t, "--task=text", "--max-len=16", "--data="+file, "--steps-per-epoch=60")
 	args := []string{"generate", dir, "--prompt=a\x1b[", "--tokens=200", "--temperature=0.5"}
 	plain := succeed(t, args...)
 	if strings.Count(plain, "\x1b") < 2 {
@@ -98,8 +96,7 @@ func TestGenerateOnATerminal(t *testing.T) {
 func TestPredictOnATerminal(t *testing.T) {
 	t.Parallel()
 	dir := spelled(t)
-	path := filepath.Join(t.TempDir(), "escapes.csv")
-	write(t, path, "word,x\r\n"+strings.Repeat("a,\x1b[31m\u009bäöü€\U0001F600\r\n", 2000))
+	path := newFile(t, "escapes.csv", "word,x\r\n"+strings.Repeat("a,\x1b[31m\u009bäöü€\U0001F600\r\n", 2000))
 	got := onTerminal(t, "TERM=xterm", "predict", dir, "--data="+path)
 	want := text.EscapeExcept(strings.ReplaceAll(succeed(t, "predict", dir, "--data="+path), "\r\n", "\n"), "\n")
 	if got != want || strings.Count(got, "äöü€\U0001F600") != 2000 || strings.Contains(got, "\x1b") {

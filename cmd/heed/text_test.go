@@ -17,9 +17,7 @@ var fox = strings.Repeat("The quick brown fox jumps over the lazy dog, isn't tha
 // foxText returns the path of a file with this text, which the test may change.
 func foxText(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "fox.txt")
-	write(t, path, fox)
-	return path
+	return newFile(t, "fox.txt", fox)
 }
 
 func TestUnusableTexts(t *testing.T) {
@@ -56,12 +54,10 @@ func TestUnusableTexts(t *testing.T) {
 func TestTextThatChanges(t *testing.T) {
 	t.Parallel()
 	path := foxText(t)
-	dir := filepath.Join(t.TempDir(), "run")
-	succeed(t, small("--task=text", "--max-len=16", "--data="+path, "--out="+dir)...)
+	dir := newRun(t, "--task=text", "--max-len=16", "--data="+path)
 	score, answer := succeed(t, "eval", dir), succeed(t, "predict", dir, "The quick")
 	text := read(t, path)
-	elsewhere := filepath.Join(t.TempDir(), "elsewhere.txt")
-	write(t, elsewhere, text)
+	elsewhere := newFile(t, "elsewhere.txt", text)
 
 	// Changes: an additional line, a different letter, an unknown character.
 	for _, changed := range []string{text + "The dog.\n", text[:len(text)-2] + "x\n", text + "§\n"} {
@@ -97,8 +93,7 @@ func TestResumeWithAnotherText(t *testing.T) {
 
 func TestTextInputs(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "run")
-	succeed(t, small("--task=text", "--max-len=8", "--steps-per-epoch=2", "--data="+foxText(t), "--out="+dir)...)
+	dir := newRun(t, "--task=text", "--max-len=8", "--steps-per-epoch=2", "--data="+foxText(t))
 	fail(t, heed("predict", dir, ""), 2, "the input is empty")
 	fail(t, heed("predict", dir, "f§x"), 2, "symbol '§' at position 1")
 	fail(t, heed("predict", dir, "f\xffx"), 2, "UTF-8")
@@ -116,8 +111,7 @@ func TestTextInputs(t *testing.T) {
 // Every answer is one line, even if it is a line break.
 func TestTextAnswersAreLines(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "lines.txt")
-	write(t, path, strings.Repeat("\n", 2000)+"x\ty")
+	path := newFile(t, "lines.txt", strings.Repeat("\n", 2000)+"x\ty")
 	dir := filepath.Join(t.TempDir(), "run")
 	out := succeed(t, small("--task=text", "--max-len=8", "--steps-per-epoch=40", "--learning-rate=0.03", "--data="+path, "--out="+dir)...)
 	if !strings.HasSuffix(out, " TEXT --tokens 300\n") {
@@ -132,8 +126,7 @@ func TestTextAnswersAreLines(t *testing.T) {
 func TestTextOfBytePairs(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "fox.txt")
-	write(t, path, strings.Repeat("The quick brown fox jumps over the lazy dog, été 世界 🙂?\n", 50))
+	path := newFile(t, "fox.txt", strings.Repeat("The quick brown fox jumps over the lazy dog, été 世界 🙂?\n", 50))
 	base := t.TempDir()
 	run := func(name string, more ...string) (dir, printed string) {
 		dir = filepath.Join(base, name)

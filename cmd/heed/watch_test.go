@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,30 +24,7 @@ import (
 // and returns its result.
 func watching(t *testing.T, args ...string) (address string, end func() called) {
 	t.Helper()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	printed, stdout := io.Pipe()
-	ended := make(chan called, 1)
-	var stderr strings.Builder
-	go func() {
-		code := run(ctx, args, stdout, &stderr)
-		stdout.Close()
-		ended <- called{code: code, stderr: stderr.String()}
-	}()
-	lines := bufio.NewScanner(printed)
-	for address == "" && lines.Scan() {
-		if found := regexp.MustCompile(`^Watch it at (http://127\.0\.0\.1:\d+/)$`).FindStringSubmatch(lines.Text()); found != nil {
-			address = found[1]
-		}
-	}
-	go io.Copy(io.Discard, printed)
-	end = func() called {
-		cancel(errInterrupted)
-		return <-ended
-	}
-	if address == "" {
-		t.Fatalf("heed train prints no address, and ends with status %d and standard error %q", end().code, stderr.String())
-	}
-	return address, end
+	return background(t, regexp.MustCompile(`^Watch it at (http://127\.0\.0\.1:\d+/)\n$`), args...)
 }
 
 // sent holds the fields of an event that the tests check.
@@ -226,13 +202,13 @@ func TestUnreadBodies(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
 	dir := ran(t, "--task=copy", "--seed=1")
-	s := newService(t, dir, "--addr=127.0.0.1:0", "--timeout=10s")
-	t.Cleanup(func() { s.end() })
-	served := strings.TrimPrefix(s.url, "http://")
+	url, endService := newService(t, dir, "--addr=127.0.0.1:0", "--timeout=10s")
+	t.Cleanup(func() { endService() })
+	served := strings.TrimPrefix(url, "http://")
 	page, end := watching(t, small("--task=copy", "--watch", "--max-epochs=100000", "--patience=0", "--out="+filepath.Join(t.TempDir(), "run"))...)
 	t.Cleanup(func() { end() })
 	watched := strings.Trim(strings.TrimPrefix(page, "http://"), "/")
-	if r, err := http.Post(s.url+"/predict", "application/json", strings.NewReader(`{"input": "abc"}`)); err != nil || r.StatusCode != 200 || r.Close {
+	if r, err := http.Post(url+"/predict", "application/json", strings.NewReader(`{"input": "abc"}`)); err != nil || r.StatusCode != 200 || r.Close {
 		t.Errorf("a body that is read: got %+v, %v, want status 200 on a connection that stays open", r, err)
 	} else {
 		r.Body.Close()

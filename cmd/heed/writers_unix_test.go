@@ -42,11 +42,7 @@ func TestOneWriter(t *testing.T) {
 	if _, ok := before[folderlock.Name]; !ok {
 		t.Fatalf("the folder of the stopped training has %d files, want a lock among them", len(before))
 	}
-	var stderr bytes.Buffer
-	second := process("train", "--resume="+dir)
-	second.Stderr = &stderr
-	second.Run() // fails with a status
-	fail(t, called{second.ProcessState.ExitCode(), "", stderr.String()}, 1, "another training is writing to "+dir+": wait for its end, or choose another folder")
+	fail(t, ended(process("train", "--resume="+dir)), 1, "another training is writing to "+dir+": wait for its end, or choose another folder")
 	fail(t, heed(flags(dir)...), 1, "holds a run already")
 	unchanged(t, dir, before)
 	if got := succeed(t, "predict", dir, "abc"); got == "" {
