@@ -60,10 +60,7 @@ func TestAttentionFiles(t *testing.T) {
 		content := read(t, path)
 		switch strings.ToLower(filepath.Ext(name)) {
 		case ".png":
-			img, err := png.Decode(strings.NewReader(content))
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			img := must.Get(png.Decode(strings.NewReader(content)))(t)
 			if size := img.Bounds(); size.Dx() < 500 || size.Dy() < 1500 {
 				t.Errorf("%s has size %v, want at least 500×1500", name, size)
 			}

@@ -34,7 +34,5 @@ func TestCurve(t *testing.T) {
 		}
 	}
 	f.Points = f.Points[:1]
-	if err := f.writePNG(new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "at least two points to draw, got 1") {
-		t.Errorf("one point: error %v, want one about two points", err)
-	}
+	must.Fail(t, f.writePNG(new(bytes.Buffer)), "at least two points to draw, got 1")
 }

@@ -297,6 +297,15 @@ func write(t *testing.T, path, content string) {
 	must.Do(t, os.WriteFile(path, []byte(content), 0o666))
 }
 
+// lines returns n lines, made from their numbers.
+func lines(n int, line func(i int) string) string {
+	var s strings.Builder
+	for i := range n {
+		s.WriteString(line(i) + "\n")
+	}
+	return s.String()
+}
+
 // newFile returns the path of a new file in a folder of its own.
 func newFile(t *testing.T, name, content string) string {
 	t.Helper()

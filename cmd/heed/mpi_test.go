@@ -35,13 +35,7 @@ func job(processes int, args ...string) *exec.Cmd {
 
 // The number of processes changes no byte of a run, even with dropout.
 func TestJobChangesNoByte(t *testing.T) {
-	base := t.TempDir()
-	text := filepath.Join(base, "numbers.txt")
-	var numbers strings.Builder
-	for i := range 500 {
-		fmt.Fprintf(&numbers, "and %d is a number\n", i)
-	}
-	write(t, text, numbers.String())
+	text := newFile(t, "numbers.txt", lines(500, func(i int) string { return fmt.Sprintf("and %d is a number", i) }))
 	for _, name := range []string{"reverse", "dates", "text", "seq2seq", "tagging"} {
 		t.Run(name, func(t *testing.T) {
 			rows := dataFlags(t, name)
@@ -53,7 +47,7 @@ func TestJobChangesNoByte(t *testing.T) {
 				return append(flags, rows...)
 			}
 			want := filepath.Join(t.TempDir(), "alone")
-			lines := succeed(t, flags(want)...)
+			printed := succeed(t, flags(want)...)
 			for _, n := range []int{1, 2, 4} {
 				dir := filepath.Join(t.TempDir(), "run")
 				out, err := job(n, flags(dir)...).CombinedOutput()
@@ -61,8 +55,8 @@ func TestJobChangesNoByte(t *testing.T) {
 					t.Fatalf("%d processes: %v\n%s", n, err, out)
 				}
 				sameRun(t, dir, want)
-				if strings.Count(string(out), "\n") != strings.Count(lines, "\n") || strings.Contains(string(out), "best so far") {
-					t.Errorf("%d processes print %q, want as many lines as %q, and no mark", n, out, lines)
+				if strings.Count(string(out), "\n") != strings.Count(printed, "\n") || strings.Contains(string(out), "best so far") {
+					t.Errorf("%d processes print %q, want as many lines as %q, and no mark", n, out, printed)
 				}
 			}
 		})
@@ -179,12 +173,7 @@ func running(pid int) bool {
 // If a signal ends a process other than the first while the processes read the data, the first process prints which one
 // ended.
 func TestJobInterruptedOutsideTraining(t *testing.T) {
-	pairs := filepath.Join(t.TempDir(), "pairs.tsv")
-	var rows strings.Builder
-	for i := range 400_000 {
-		fmt.Fprintf(&rows, "%d\t%d\n", i*7919%10_000_019, i)
-	}
-	write(t, pairs, rows.String())
+	pairs := newFile(t, "pairs.tsv", lines(400_000, func(i int) string { return fmt.Sprintf("%d\t%d", i*7919%10_000_019, i) }))
 	var out bytes.Buffer
 	cmd := job(2, "train", "--task=seq2seq", "--data="+pairs, "--columns=1,2", "--out="+filepath.Join(t.TempDir(), "run"))
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -341,9 +330,7 @@ func TestJobBench(t *testing.T) {
 	cmd.Stderr = os.Stderr
 	out := must.Get(cmd.Output())(t)
 	var s bench.Scaling
-	if err := json.NewDecoder(bytes.NewReader(out)).Decode(&s); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	must.Do(t, json.NewDecoder(bytes.NewReader(out)).Decode(&s))
 	if s.Processes != 2 || !(s.AgreeMS > 0 && s.SwapMS > 0 && s.ModelMS > 0 && s.Share > 0 && s.Share < 1) {
 		t.Errorf("the measurement is %+v, want 2 processes and positive times", s)
 	}

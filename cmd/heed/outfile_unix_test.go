@@ -24,11 +24,7 @@ func TestOutputsKeepInputs(t *testing.T) {
 	base := t.TempDir()
 	path := func(names ...string) string { return filepath.Join(append([]string{base}, names...)...) }
 	own, run, other := path("own.csv"), path("run"), path("other")
-	var rows strings.Builder
-	for i := range 60 {
-		fmt.Fprintf(&rows, "word %d,class %d\n", i, i%3)
-	}
-	write(t, own, rows.String())
+	write(t, own, lines(60, func(i int) string { return fmt.Sprintf("word %d,class %d", i, i%3) }))
 	write(t, path("page.html"), strings.Repeat("<p>a page to learn\n", 100))
 	succeed(t, small("--task=classification", "--steps-per-epoch=0", "--validation=10", "--data="+own, "--out="+run)...)
 	succeed(t, small("--task=text", "--max-len=8", "--max-epochs=1", "--data="+path("page.html"), "--out="+other)...)
@@ -115,13 +111,11 @@ func TestOutputChangesMeanwhile(t *testing.T) {
 		"a pipe":          func() error { return syscall.Mkfifo(out, 0o666) },
 	} {
 		must.Do(t, change())
-		err := o.write(t.Context(), func(w io.Writer) error { return nil })
-		if err == nil || !strings.Contains(err.Error(), "give another name") || read(t, input) != "rows" {
-			t.Errorf("%s: error %v, and the input has %q, want an error and rows", name, err, read(t, input))
+		must.Fail(t, o.write(t.Context(), func(w io.Writer) error { return nil }), "give another name")
+		if read(t, input) != "rows" {
+			t.Errorf("%s: the input has %q, want rows", name, read(t, input))
 		}
-		if err := os.Remove(out); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Do(t, os.Remove(out))
 	}
 }
 
@@ -138,12 +132,12 @@ func TestOutputLinkThatMoves(t *testing.T) {
 	lead("elsewhere")
 	must.Do(t, o.open(io.Discard))
 	lead("input")
-	err := o.write(t.Context(), func(w io.Writer) error {
+	must.Fail(t, o.write(t.Context(), func(w io.Writer) error {
 		lead("elsewhere")
 		return hello(w)
-	})
-	if err == nil || !strings.Contains(err.Error(), "would overwrite") || read(t, input) != "rows" {
-		t.Errorf("error %v, and the input has %q, want an error and rows", err, read(t, input))
+	}), "would overwrite")
+	if read(t, input) != "rows" {
+		t.Errorf("the input has %q, want rows", read(t, input))
 	}
 }
 
@@ -167,13 +161,12 @@ func TestOutFile(t *testing.T) {
 		return o.write(t.Context(), content)
 	}
 	for _, path := range []string{link, file, filepath.Join(dir, "new")} {
-		if err := put(path, hello); err != nil || read(t, path) != "hello" || read(t, file) != "hello" {
-			t.Errorf("%s: error %v, and the files have %q and %q, want hello", path, err, read(t, path), read(t, file))
+		must.Do(t, put(path, hello))
+		if read(t, path) != "hello" || read(t, file) != "hello" {
+			t.Errorf("%s: the files have %q and %q, want hello", path, read(t, path), read(t, file))
 		}
 	}
-	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != os.ModeSymlink {
-		t.Errorf("the link is now %v, %v, want a link", info.Mode(), err)
-	}
+	stays(t, link, os.ModeSymlink)
 
 	// If a link leads to a missing file, the link stays, and write makes the file.
 	must.Do(t, os.Mkdir(filepath.Join(dir, "folder"), 0o777))
@@ -183,18 +176,16 @@ func TestOutFile(t *testing.T) {
 		must.Do(t, os.Symlink(leads, filepath.Join(dir, name)))
 	}
 	for name, made := range map[string]string{"absolute": "made 1", "relative": "folder/made 2", "up": "made 3", "again": "folder/made 2"} {
-		err := put(filepath.Join(dir, name), hello)
-		if info, failed := os.Lstat(filepath.Join(dir, name)); err != nil || failed != nil || info.Mode().Type() != os.ModeSymlink || read(t, filepath.Join(dir, made)) != "hello" {
-			t.Errorf("the dangling link %s: errors %v and %v, want the link and %s", name, err, failed, made)
+		must.Do(t, put(filepath.Join(dir, name), hello))
+		if stays(t, filepath.Join(dir, name), os.ModeSymlink); read(t, filepath.Join(dir, made)) != "hello" {
+			t.Errorf("for the dangling link %s, %s has other content than hello", name, made)
 		}
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "loop"): "is a symbolic link that leads back to itself", filepath.Join(dir, "far"): "folder " + filepath.Join(dir, "missing") + " doesn't exist",
 		filepath.Join(link, "x"): "--out's folder " + link + " is a file", dir: "is a folder", filepath.Join(dir, "a", "b"): "doesn't exist: make it first",
 	} {
-		if err := put(path, hello); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %q in it", path, err, want)
-		}
+		must.Fail(t, put(path, hello), want)
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, ".heed-*")); len(left) > 0 || err != nil {
 		t.Errorf("open leaves %q, %v, want no files", left, err)
@@ -212,8 +203,14 @@ func TestOutFile(t *testing.T) {
 	if err := put(alias, much); err == nil || strings.Count(err.Error(), "no space left") != 1 {
 		t.Errorf("a full device: error %v, want \"no space left\" once", err)
 	}
-	if info, err := os.Lstat(alias); err != nil || info.Mode().Type() != os.ModeSymlink {
-		t.Errorf("the link to a full device is now %v, %v, want a link", info.Mode(), err)
+	stays(t, alias, os.ModeSymlink)
+}
+
+// stays checks that a file still has this type.
+func stays(t *testing.T, path string, want os.FileMode) {
+	t.Helper()
+	if info := must.Get(os.Lstat(path))(t); info.Mode().Type() != want {
+		t.Errorf("%s is now %v, want %v", path, info.Mode(), want)
 	}
 }
 
@@ -224,21 +221,15 @@ func TestPipes(t *testing.T) {
 		t.Skipf("can't make a pipe: %v", err)
 	}
 	o := &outFile{flag: "out", path: pipe}
-	if err := o.open(io.Discard); err == nil || !strings.Contains(err.Error(), pipe+" is a pipe that nobody reads: start its reader first") {
-		t.Errorf("without a reader: error %v, want one that says so", err)
-	}
+	must.Fail(t, o.open(io.Discard), pipe+" is a pipe that nobody reads: start its reader first")
 	reader := must.Get(os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0))(t)
 	defer reader.Close()
 	must.Do(t, o.open(io.Discard))
-	if err := o.write(t.Context(), hello); err != nil {
-		t.Errorf("with a reader: error %v, want none", err)
-	}
+	must.Do(t, o.write(t.Context(), hello))
 	if content, err := io.ReadAll(reader); string(content) != "hello" || err != nil {
 		t.Errorf("the reader gets %q, %v, want hello", content, err)
 	}
-	if info, err := os.Lstat(pipe); err != nil || info.Mode().Type() != os.ModeNamedPipe {
-		t.Errorf("the pipe is now %v, %v, want a pipe", info.Mode(), err)
-	}
+	stays(t, pipe, os.ModeNamedPipe)
 
 	must.Do(t, o.open(io.Discard))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)

@@ -274,11 +274,9 @@ func TestPredictWritesTheFormOfTheFile(t *testing.T) {
 // A model of words reads plain text, and its answers point into it.
 func TestPredictSpans(t *testing.T) {
 	t.Chdir(t.TempDir())
-	var rows strings.Builder
-	for i := range 100 {
-		fmt.Fprintf(&rows, "Zoë B-PER\nLee I-PER\nsaw O\nU.S. B-LOC\n%d O\n. O\n\n", i%50)
-	}
-	write(t, "people.conll", rows.String())
+	write(t, "people.conll", lines(100, func(i int) string {
+		return fmt.Sprintf("Zoë B-PER\nLee I-PER\nsaw O\nU.S. B-LOC\n%d O\n. O\n", i%50)
+	}))
 	succeed(t, "train", "--task=tagging", "--data=people.conll", "--units=words", "--out=run", "--dim=16", "--layers=1", "--max-epochs=8", "--learning-rate=0.01")
 	prints(t, "4\t\"Zoë\"\n5\t\"saw\"\n51\t\"«\"\n3\t\"U\"\n0\t\".\"\n2\t\"S\"\n", "tokenize", "run", "Zoë saw«U.S")
 	got := succeed(t, "predict", "run", "--json", "Zoë Lee saw U.S.7.")

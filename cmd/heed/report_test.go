@@ -97,11 +97,7 @@ func TestTrainingWithoutReport(t *testing.T) {
 func TestReportWithoutData(t *testing.T) {
 	t.Chdir(t.TempDir())
 	dir, file := "run", "moved.tsv"
-	var rows strings.Builder
-	for i := range 200 {
-		fmt.Fprintf(&rows, "okapi %d\tlabel%d\n", i, i%2)
-	}
-	write(t, file, rows.String())
+	write(t, file, lines(200, func(i int) string { return fmt.Sprintf("okapi %d\tlabel%d", i, i%2) }))
 	succeed(t, "train", "--task=classification", "--data="+file, "--out="+dir, "--dim=8", "--heads=1", "--layers=1", "--max-epochs=1")
 	path := filepath.Join(dir, runfolder.ReportFile)
 	hasWords(t, reported(t, path), "okapi", "label1")

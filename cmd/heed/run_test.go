@@ -29,9 +29,7 @@ func readRun(t *testing.T, dir string) (task.Summary, []train.Check) {
 	var s task.Summary
 	d := json.NewDecoder(strings.NewReader(read(t, filepath.Join(dir, runfolder.SummaryFile))))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
-		t.Fatalf("%s: %v", runfolder.SummaryFile, err)
-	}
+	must.Do(t, d.Decode(&s))
 	return s, readHistory(t, dir)
 }
 
@@ -40,9 +38,7 @@ func readHistory(t *testing.T, dir string) []train.Check {
 	var history []train.Check
 	for line := range strings.Lines(read(t, filepath.Join(dir, runfolder.HistoryFile))) {
 		var e train.Check
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("%s: %q: %v", runfolder.HistoryFile, line, err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &e))
 		history = append(history, e)
 	}
 	return history
