@@ -228,9 +228,7 @@ func (h *Handler) recovered(f func() error) error {
 	err := apart.Call(f)
 	if errors.Is(err, apart.ErrGoexit) || errors.As(err, new(*apart.Panic)) {
 		h.options.ErrorLog.Printf("panic in the model: %v", err)
-		err = errPanic
+		err = errors.New("the model failed on this request: see the service's log")
 	}
 	return err
 }
-
-var errPanic = errors.New("the model failed on this request: see the service's log")
