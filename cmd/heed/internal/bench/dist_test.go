@@ -5,10 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"gorgonia.org/tensor"
-
 	"github.com/heed-go/heed/internal/must"
-	"github.com/heed-go/heed/layers"
 )
 
 // TestSizes compares the calculated sizes with the sizes of the model's tensors, with and without tied weights.
@@ -16,8 +13,8 @@ func TestSizes(t *testing.T) {
 	tied := nanogpt
 	tied.vocab = 1001
 	for _, c := range []gptConfig{nanogpt, tied} {
-		p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
-		must.Get(c.model(p))(t)
+		_, p, err := c.model()
+		must.Do(t, err)
 		var want []int
 		for _, param := range p.All() {
 			want = append(want, param.Value.Shape().TotalSize())

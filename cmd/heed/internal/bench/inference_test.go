@@ -3,10 +3,7 @@ package bench
 import (
 	"testing"
 
-	"gorgonia.org/tensor"
-
 	"github.com/heed-go/heed/internal/must"
-	"github.com/heed-go/heed/layers"
 )
 
 var smallConfig = gptConfig{"small", 2, 140, 8, 2, 1, 30}
@@ -28,8 +25,8 @@ func TestInference(t *testing.T) {
 	c := smallConfig
 	decoding := must.Get(c.prepareDecode())(t)
 	must.Do(t, decoding.Run())
-	p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
-	must.Get(c.model(p))(t)
+	_, p, err := c.model()
+	must.Do(t, err)
 	if want := 4 * float64(p.Count()-c.length*c.dim); decoding.Bytes != want || decoding.Tokens != 2 {
 		t.Errorf("a step reads %v bytes for %d tokens, want %v for 2", decoding.Bytes, decoding.Tokens, want)
 	}
