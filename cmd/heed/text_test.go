@@ -149,16 +149,12 @@ func TestTextOfBytePairs(t *testing.T) {
 	write(t, elsewhere, strings.Repeat("другой текст\n", 100))
 	begins(t, succeed(t, "eval", dir, "--data="+elsewhere), "Val=")
 	fail(t, heed("train", "--resume="+interrupted, "--max-epochs=4", "--data="+elsewhere), 1, "has changed since the run began")
-	got := succeed(t, "generate", dir, "--prompt=Ж 🙂", "--tokens=60")
-	if !strings.HasPrefix(got, "Ж 🙂") || !utf8.ValidString(got) || got != succeed(t, "generate", dir, "--prompt=Ж 🙂", "--tokens=60") {
-		t.Errorf("heed generate prints %q, want the prompt first, valid UTF-8, and the same twice", got)
+	if got := succeed(t, "generate", dir, "--prompt=Ж 🙂", "--tokens=60"); !strings.HasPrefix(got, "Ж 🙂") || !utf8.ValidString(got) {
+		t.Errorf("heed generate prints %q, want the prompt first, and valid UTF-8", got)
 	}
 	succeed(t, "predict", dir, "Ж")
 	succeed(t, "attention", dir, "The 世")
-	_, err := os.Stat(filepath.Join(dir, "tokenizer.json"))
-	if err != nil {
-		t.Error(err)
-	}
+	read(t, filepath.Join(dir, "tokenizer.json"))
 	from := filepath.Join(base, "from")
 	if got := succeed(t, "train", "--task=text", "--max-len=16", "--data="+path, "--out="+from, "--from="+dir, "--steps-per-epoch=2", "--max-epochs=1"); !strings.Contains(got, "Starting from "+dir) || strings.Contains(got, "new ones") {
 		t.Errorf("with --from, heed train prints %q, want no new tensors", got)

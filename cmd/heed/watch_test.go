@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -237,48 +236,4 @@ func TestUnreadBodies(t *testing.T) {
 		})
 	}
 	requests.Wait()
-}
-
-// BenchmarkWatched runs pairs of trainings, of which one has a client on its page. It reports the median ratios,
-// watched to unwatched, of processor time and of elapsed time.
-func BenchmarkWatched(b *testing.B) {
-	dir := b.TempDir()
-	var processor, clock [2][]float64 // seconds of the unwatched trainings, then of the watched ones
-	one := func(i, watched int) {
-		cmd := process("train", "--task=reverse", "--patience=0", "--max-epochs=6", fmt.Sprintf("--out=%s/%d-%d", dir, i, watched), fmt.Sprintf("--watch=%t", watched == 1))
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		must.Do(b, err)
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			var seconds float64
-			if address, ok := strings.CutPrefix(lines.Text(), "Watch it at "); ok {
-				go func() {
-					if response, err := http.Get(address + "events"); err == nil {
-						io.Copy(io.Discard, response.Body)
-					}
-				}()
-			} else if n, _ := fmt.Sscanf(lines.Text(), "Done in %f s", &seconds); n == 1 {
-				clock[watched] = append(clock[watched], seconds)
-			}
-		}
-		must.Do(b, cmd.Wait())
-		processor[watched] = append(processor[watched], (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
-	}
-	for i := range b.N {
-		one(i, i%2)
-		one(i, 1-i%2)
-	}
-	ratio := func(times [2][]float64) float64 {
-		ratios := make([]float64, b.N)
-		for i := range ratios {
-			ratios[i] = times[1][i] / times[0][i]
-		}
-		slices.Sort(ratios)
-		return ratios[b.N/2]
-	}
-	b.ReportMetric(ratio(processor), "processor/processor")
-	b.ReportMetric(ratio(clock), "clock/clock")
 }
