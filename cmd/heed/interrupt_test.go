@@ -48,27 +48,6 @@ func cancelled(t *testing.T, steps int64) context.Context {
 	return c
 }
 
-// The number of workers changes no byte of a run, even if the run is resumed with another number.
-func TestWorkers(t *testing.T) {
-	testseed.Slow(t)
-	t.Parallel()
-	base := t.TempDir()
-	flags := func(dir string, workers int) []string {
-		return small("--task=dates", "--dropout=0.1", "--micro-batches=4", fmt.Sprint("--workers=", workers), "--out="+dir)
-	}
-	want := filepath.Join(base, "1")
-	succeed(t, flags(want, 1)...)
-	for _, workers := range []int{0, 2} {
-		dir := filepath.Join(base, fmt.Sprint("workers", workers))
-		succeed(t, flags(dir, workers)...)
-		sameRun(t, dir, want)
-	}
-	dir := filepath.Join(base, "resumed")
-	fail(t, heedContext(cancelled(t, 17), flags(dir, 4)...), 1, "interrupted")
-	succeed(t, "train", "--resume="+dir, "--workers=2")
-	sameRun(t, dir, want)
-}
-
 func TestInterruptAndResume(t *testing.T) {
 	t.Parallel()
 	flags := func(dir string) []string {

@@ -77,20 +77,6 @@ func TestTextThatChanges(t *testing.T) {
 	prints(t, answer, "predict", dir, "The quick")
 }
 
-// A run can't be resumed with another text.
-func TestResumeWithAnotherText(t *testing.T) {
-	t.Parallel()
-	path := foxText(t)
-	dir := filepath.Join(t.TempDir(), "run")
-	c := heedContext(cancelled(t, 15), small("--task=text", "--max-len=16", "--data="+path, "--out="+dir)...)
-	fail(t, c, 1, "interrupted")
-	text := read(t, path)
-	write(t, path, text+"The fox.\n")
-	fail(t, heed("train", "--resume="+dir), 1, "has changed since the run began")
-	write(t, path, text)
-	succeed(t, "train", "--resume="+dir)
-}
-
 func TestTextInputs(t *testing.T) {
 	t.Parallel()
 	dir := newRun(t, "--task=text", "--max-len=8", "--steps-per-epoch=2", "--data="+foxText(t))
