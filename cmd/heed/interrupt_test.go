@@ -135,7 +135,7 @@ func TestLastWords(t *testing.T) {
 			defer os.RemoveAll(dir)
 			var stderr, out bytes.Buffer
 			line := &oneWrite{Writer: &stderr}
-			runIn(cancelled(t, c.steps), nil, small("--task=copy", "--max-epochs=1", "--out="+dir), &out, line)
+			run(cancelled(t, c.steps), nil, small("--task=copy", "--max-epochs=1", "--out="+dir), &out, line)
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				stderr.Reset()

@@ -114,7 +114,7 @@ func heedContext(ctx context.Context, args ...string) called {
 // heedTo makes a call that prints to stdout.
 func heedTo(ctx context.Context, stdout io.Writer, args ...string) called {
 	var stderr bytes.Buffer
-	code := run(ctx, args, stdout, &stderr)
+	code := run(ctx, nil, args, stdout, &stderr)
 	return called{code, "", stderr.String()}
 }
 
@@ -559,7 +559,7 @@ func TestHelp(t *testing.T) {
 		{"train --help", []string{"--task", strings.Join(task.Names(), ", "), "--seed", "(default 0.003)", "Common flags:", "Solver:", "Learning rate over time:", "Early stopping:", "--min-delta", "each check also writes one (default 10m0s)"}},
 		{"eval -h", []string{"heed eval DIR", "--data"}},
 		{"predict --help", []string{"heed predict DIR [INPUT...]", "--", "two texts with a tab between them", "a text model ignores the beginning"}},
-		{"generate --help", []string{"--prompt", "--tokens", "--temperature", "--top-k", "--top-p", "--seed"}},
+		{"generate --help", []string{"heed generate DIR --prompt TEXT --tokens N", "--prompt", "--tokens", "--temperature", "--top-k", "--top-p", "--seed"}},
 		{"attention --help", []string{"--out", ".png", ".svg", ".html"}},
 		{"serve --help", []string{"--addr", "127.0.0.1:8080", "/predict", "/generate", "--timeout"}},
 		{"bench --help", []string{"nanogpt", "decode", "embed", "gemm", "--json", "--procs"}},

@@ -112,7 +112,7 @@ func TestPredictLinesAnswersAtOnce(t *testing.T) {
 	answers, stdout := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		code <- run(t.Context(), []string{"predict", dir}, stdout, io.Discard)
+		code <- run(t.Context(), nil, []string{"predict", dir}, stdout, io.Discard)
 		stdout.Close()
 	}()
 	read := bufio.NewReader(answers)

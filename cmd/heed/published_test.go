@@ -199,21 +199,18 @@ func TestPublishedText(t *testing.T) {
 	}
 	hasWords(t, succeed(t, "attention", dir, "abc", "--layer=blocks.0"), "blocks.0.attention")
 	prints(t, "3 4\n", "tokenize", dir, "ab", "--ids")
-	for _, test := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"generate", dir, "--prompt=a", "--system=b"}, "--system needs --chat"},
-		{[]string{"generate", dir, "--prompt=a", "--chat"}, "a template can be chosen by name: chatml, gemma, "},
-		{[]string{"generate", dir, "--prompt=a", "--tokens=40"}, "max_position_embeddings"},
-		{[]string{"generate", dir, "--prompt=a", "--weights=int4"}, "--weights: there is no kind of weights \"int4\": use one of float32, int8"},
-		{[]string{"generate", dir, "--prompt=a", "--stop="}, "--stop must be a text at which to end"},
-		{[]string{"eval", dir}, "without validation data: give --data"},
-		{[]string{"eval", dir, "--data", text, "--window=33"}, "--window must be from 2 to 32, got 33"},
-		{[]string{"eval", dir, "--data", text, "--window=8", "--stride=9"}, "--stride must be from 1 to 7, got 9"},
-		{[]string{"embed", dir, "a"}, "heed embed needs a model that embeds texts"},
+	for args, want := range map[string]string{
+		"generate DIR --prompt=a --system=b":         "--system needs --chat",
+		"generate DIR --prompt=a --chat":             "a template can be chosen by name: chatml, gemma, ",
+		"generate DIR --prompt=a --tokens=40":        "max_position_embeddings",
+		"generate DIR --prompt=a --weights=int4":     "--weights: there is no kind of weights \"int4\": use one of float32, int8",
+		"generate DIR --prompt=a --stop=":            "--stop must be a text at which to end",
+		"eval DIR":                                   "without validation data: give --data",
+		"eval DIR --data TEXT --window=33":           "--window must be from 2 to 32, got 33",
+		"eval DIR --data TEXT --window=8 --stride=9": "--stride must be from 1 to 7, got 9",
+		"embed DIR a":                                "heed embed needs a model that embeds texts",
 	} {
-		rejected(t, heed(test.args...), 2, test.want)
+		rejected(t, heed(strings.Fields(strings.NewReplacer("DIR", dir, "TEXT", text).Replace(args))...), 2, want)
 	}
 	fail(t, heed("report", dir), 1, "is a published model, not a run")
 	fail(t, heed("train", "--resume", dir), 1, "a published model learns from a file: set data.file")
@@ -289,18 +286,15 @@ func TestEmbed(t *testing.T) {
 	dir = apart
 	prints(t, printed, "embed", dir, "first text", "second")
 	prints(t, "3 4\n", "tokenize", dir, "ab", "--ids")
-	for _, test := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"predict", dir, "a"}, "has no answers: for its vectors, use heed embed " + dir + " TEXT..."},
-		{[]string{"embed", dir, "a", "--data", rows}, "as arguments or with --data, not both"},
-		{[]string{"embed", dir, "a", "--column=body"}, "--column needs --data"},
-		{[]string{"embed", dir, "a", "--out=x.txt"}, "--out must be a file's name that ends in .npy, .csv or .jsonl"},
-		{[]string{"embed", dir, "a", "--prompt-name=query"}, "--prompt-name must be one of the model's prompts"},
-		{[]string{"generate", dir, "--prompt=a"}, "needs a text model"},
+	for args, want := range map[string]string{
+		"predict DIR a":                   "has no answers: for its vectors, use heed embed " + dir + " TEXT...",
+		"embed DIR a --data ROWS":         "as arguments or with --data, not both",
+		"embed DIR a --column=body":       "--column needs --data",
+		"embed DIR a --out=x.txt":         "--out must be a file's name that ends in .npy, .csv or .jsonl",
+		"embed DIR a --prompt-name=query": "--prompt-name must be one of the model's prompts",
+		"generate DIR --prompt=a":         "needs a text model",
 	} {
-		rejected(t, heed(test.args...), 2, test.want)
+		rejected(t, heed(strings.Fields(strings.NewReplacer("DIR", dir, "ROWS", rows).Replace(args))...), 2, want)
 	}
 }
 
