@@ -74,11 +74,7 @@ func TestServe(t *testing.T) {
 // A signal lets a service finish the text that it is writing.
 func TestServeEndsWhatItHasTaken(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "fox.txt"), strings.Repeat("The quick brown fox jumps over the lazy dog.\n", 100))
-	run := filepath.Join(dir, "run")
-	succeed(t, small("--task=text", "--data="+filepath.Join(dir, "fox.txt"), "--max-len=16", "--max-epochs=1", "--out="+run)...)
-	url, end := newService(t, run, "--addr=127.0.0.1:0")
+	url, end := newService(t, foxRun(t), "--addr=127.0.0.1:0")
 	got := must.Get(http.Post(url+"/generate", "application/json", strings.NewReader(`{"prompt": "The", "tokens": 1024}`)))(t)
 	defer got.Body.Close()
 	if c := end(); c.code != 0 || !strings.HasSuffix(c.stdout, "ended; requests: 1\n") {
