@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -449,36 +448,6 @@ func TestInputs(t *testing.T) {
 	}
 	if got := strings.Count(succeed(t, "predict", sum, "1+2", "01+02", "99+99"), "\n"); got != 3 {
 		t.Errorf("the answers to three sums have %d lines, want 3", got)
-	}
-}
-
-// Weights of another model, and incomplete weights, are an error that names the file.
-func TestDamagedWeights(t *testing.T) {
-	t.Parallel()
-	dir, other := copied(t, "--task=copy"), ran(t, "--task=copy", "--dim=8")
-	path := filepath.Join(dir, runfolder.WeightsFile)
-	good := read(t, path)
-
-	one := bytes.Clone([]byte(good))
-	copy(one[len(one)-4:], "\x00\x00\xc0\x7f") // NaN
-	for name, content := range map[string]string{
-		"empty":           "",
-		"half":            good[:len(good)/2],
-		"another model's": read(t, filepath.Join(other, runfolder.WeightsFile)),
-		"NaN":             string(one),
-	} {
-		t.Run(name, func(t *testing.T) {
-			write(t, path, content)
-			fail(t, heed("eval", dir), 1, runfolder.WeightsFile)
-			fail(t, heed("predict", dir, "abc"), 1, runfolder.WeightsFile)
-		})
-	}
-	os.Remove(path)
-	fail(t, heed("eval", dir), 1, runfolder.WeightsFile+" is missing", "heed train --resume")
-	fail(t, heed("predict", dir, "abc"), 1, runfolder.WeightsFile+" is missing", "heed train --resume")
-	succeed(t, "train", "--resume="+dir) // as the error says
-	if read(t, path) != good {
-		t.Error("resuming wrote other weights")
 	}
 }
 
