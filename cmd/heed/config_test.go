@@ -181,8 +181,6 @@ func TestAbsurdModels(t *testing.T) {
 	write(t, "text", strings.Repeat("a text of some length\n", 50_000))
 	for _, args := range [][]string{
 		{"--dim=16384", "--layers=128"},
-		{"--dim=16384", "--hidden=65536"},
-		{"--dim=4096", "--batch-size=65536"},
 		{"--task=text", "--data=text", "--max-len=65536", "--batch-size=65536"},
 	} {
 		fail(t, heed(append([]string{"train"}, args...)...), 2, "GiB", "reduce --dim")
