@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -99,20 +98,15 @@ func TestSignals(t *testing.T) {
 			}
 			dir := filepath.Join(t.TempDir(), "run")
 			cmd := process(flags(dir)...)
-			var stderr bytes.Buffer
-			cmd.Stderr = &stderr
-			stdout := must.Get(cmd.StdoutPipe())(t)
-			must.Do(t, cmd.Start())
-			lines := bufio.NewScanner(stdout)
-			for lines.Scan() {
-				if strings.HasPrefix(lines.Text(), "Epoch 0") {
+			cmd.Stdout = writerFunc(func(b []byte) (int, error) {
+				if strings.Contains(string(b), "Epoch 0") {
 					time.Sleep(5 * time.Millisecond) // reach the next epoch if the machine is fast
 					cmd.Process.Signal(signal)
 				}
-			}
-			cmd.Wait()
-			if code := cmd.ProcessState.ExitCode(); code != 0 { // 0: the run ended before the signal
-				fail(t, called{code, "", stderr.String()}, status, words+": heed train --resume "+shell(dir))
+				return len(b), nil
+			})
+			if c := ended(cmd); c.code != 0 { // 0: the run ended before the signal
+				fail(t, c, status, words+": heed train --resume "+shell(dir))
 				succeed(t, "train", "--resume="+dir)
 			}
 			sameRun(t, dir, want)

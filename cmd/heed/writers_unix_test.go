@@ -4,10 +4,10 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -83,19 +83,16 @@ func TestPairsOfWriters(t *testing.T) {
 			fail(t, heedContext(cancelled(t, 15), calls[1]...), 1, "interrupted")
 			calls[0], calls[1] = []string{"train", "--resume=" + dir}, []string{"train", "--resume=" + dir}
 		}
-		var stderr [2]bytes.Buffer
-		first, second := process(calls[0]...), process(calls[1]...)
-		first.Stderr, second.Stderr = &stderr[0], &stderr[1]
-		must.Do(t, first.Start())
-		must.Do(t, second.Start())
-		first.Wait() // one of them fails with a status
-		second.Wait()
-		winner, loser := first, called{second.ProcessState.ExitCode(), "", stderr[1].String()}
+		var winner, loser called
+		var both sync.WaitGroup
+		both.Go(func() { winner = ended(process(calls[0]...)) })
+		both.Go(func() { loser = ended(process(calls[1]...)) })
+		both.Wait()
 		if loser.code == 0 {
-			winner, loser = second, called{first.ProcessState.ExitCode(), "", stderr[0].String()}
+			winner, loser = loser, winner
 		}
-		if code := winner.ProcessState.ExitCode(); code != 0 {
-			t.Fatalf("pair %d: both fail, with %q and %q", pair, stderr[0].String(), stderr[1].String())
+		if winner.code != 0 {
+			t.Fatalf("pair %d: both fail, with %q and %q", pair, winner.stderr, loser.stderr)
 		}
 		// The last two errors are from a loser that started after the winner ended.
 		if fail(t, loser, 1); !strings.Contains(loser.stderr, "another training is writing") && !strings.Contains(loser.stderr, "holds a run") && !strings.Contains(loser.stderr, "finished") {
