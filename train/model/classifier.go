@@ -28,6 +28,12 @@ func newClassifier(m *Model, net func(b *layers.Build, inputs G.Nodes) (*G.Node,
 	return classifier{reader: reader{m, net}}
 }
 
+// labelNetwork makes a network that gives each source one label.
+func labelNetwork(m *Model) (network, error) {
+	net, err := pooled(m) // (B, Classes)
+	return newClassifier(m, net), err
+}
+
 func (c classifier) States(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 	r := c.reader
 	if c.trunk != nil {

@@ -27,14 +27,6 @@ type configFile struct {
 	SHA256   string          `json:"sha256,omitempty"` // see runfolder.Seal
 }
 
-// MoveTo takes the paths of the data files and of From from other. The checksums stay: the content must be the same.
-func (c *Config) MoveTo(other Config) {
-	d := other.Data
-	c.From.Dir, c.From.Base, c.From.Absolute = other.From.Dir, other.From.Base, other.From.Absolute
-	c.Data.File, c.Data.MoreFiles, c.Data.TargetFile = d.File, d.MoreFiles, d.TargetFile
-	c.Data.ValidationFile, c.Data.ValidationTargetFile = d.ValidationFile, d.ValidationTargetFile
-}
-
 // parseConfig decodes a config.json, but not its training. Unknown keys, keys with other capitals and repeated keys are
 // errors.
 func parseConfig(content []byte) (c Config, training json.RawMessage, err error) {
@@ -105,16 +97,6 @@ func RunID(c Config, training []byte) string {
 
 // Spells reports whether a rule has a Spell or a Read, which a model needs to answer.
 func Spells(r data.Rule) bool { return r.Spell != nil || r.Read != nil }
-
-// Tokenizers returns the tokenizers of the task that have files of their own. A published tokenizer is in the archive.
-func (c *Config) Tokenizers() (list []tokenizer.Tokenizer) {
-	for i, t := range []tokenizer.Tokenizer{c.Task.Source, c.Task.Target} {
-		if t != nil && !(i == 0 && c.Published()) {
-			list = append(list, t)
-		}
-	}
-	return list
-}
 
 // TokenizerSums returns the checksum of the archive, if there is one, and then of each tokenizer file.
 func (c *Config) TokenizerSums() ([]string, error) {

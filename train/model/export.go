@@ -52,17 +52,6 @@ func (m *Model) Export(dir string) error {
 	return err
 }
 
-// UseNetwork makes the model answer with its network alone, if its answers are mixed with those of a linear model: see
-// Config.Mix. Call it before other methods. It returns an error if the network is a head that was solved together with
-// what the linear model reads.
-func (m *Model) UseNetwork() error {
-	if m.mixture.Linear == 1 && m.Config.Solved() {
-		return fmt.Errorf("the head of %s was solved together with n-grams, and has no answers without them: train it with --mix=false", m.Config.Task.Name)
-	}
-	m.mixture = Mixture{}
-	return nil
-}
-
 // newFolder makes the folder dir, which must be empty if it exists, and calls write. After an error, the folder is as
 // before.
 func newFolder(dir string, write func() error) error {

@@ -3,32 +3,9 @@ package model
 import (
 	"context"
 
-	G "gorgonia.org/gorgonia"
-
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
-	"github.com/heed-go/heed/layers"
 )
-
-// Begun returns the model as it was when its training began. It is m itself if only a head was trained.
-func (m *Model) Begun() (*Model, error) {
-	if m.Config.Solved() {
-		return m, nil
-	}
-	c := m.Config
-	c.Tune, c.LowRank = "", layers.LowRank{}
-	b, err := newModel(c)
-	if err == nil {
-		err = b.build()
-	}
-	if err == nil {
-		_, err = b.LoadFrom()
-	}
-	if err == nil && m.int8 {
-		err = b.Params.Quantize()
-	}
-	return b, err
-}
 
 // A featurer is a network whose output is a vector of each source or, if each symbol has an answer, of each symbol:
 // what the head of another network reads.
@@ -80,13 +57,54 @@ func (m *Model) textVectors(ctx context.Context, sources linear.Rows, starts []i
 	return vectors, nil
 }
 
-// pooledFeatures returns what the head of a network with one output per row reads.
-func pooledFeatures(net *layers.SequenceClassifier) func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-	return func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		x, err := net.Pooled(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Dim)
-		if err != nil {
-			return nil, err
+// LinearTexts returns the texts that the linear model reads: the sources or, if each symbol has an answer, each symbol
+// of them with its neighbours. The texts of source i have the numbers from starts[i] to starts[i+1]-1. If begun isn't
+// nil, it makes the texts' vectors.
+func (c *Config) LinearTexts(ctx context.Context, sources linear.Rows, begun *Model) (texts linear.Rows, starts []int, err error) {
+	texts, starts = sources, make([]int, sources.N+1)
+	if c.Kind().Aligned {
+		var symbols []string // of all sources
+		var owners []int32   // number of the source of each symbol
+		for i := range sources.N {
+			text := sources.Text(i)
+			tokens, _, _ := c.Task.Tagged(text) // sources with an error have no symbols
+			for _, t := range tokens {
+				symbols, owners = append(symbols, text[t.Start:t.End]), append(owners, int32(i))
+			}
+			starts[i+1] = len(symbols)
 		}
-		return net.Transform.Forward(b, x)
+		texts = linear.Rows{N: len(symbols), Text: func(k int) string {
+			i := owners[k]
+			return linear.Neighbours(symbols[starts[i]:starts[i+1]], k-starts[i])
+		}}
+	} else {
+		for i := range starts {
+			starts[i] = i
+		}
 	}
+	if begun != nil {
+		texts.Vectors, err = begun.textVectors(ctx, sources, starts)
+	}
+	return texts, starts, err
+}
+
+// linearScores returns the baseline's scores of each source, (texts, classes) or one number.
+func (m *Model) linearScores(ctx context.Context, sources linear.Rows) ([][]float32, error) {
+	parts := make([][]float32, sources.N)
+	var others []int // the sources whose scores aren't known
+	for i := range parts {
+		known, ok := m.linear.known[sources.Text(i)]
+		if parts[i] = known; !ok {
+			others = append(others, i)
+		}
+	}
+	texts, starts, err := m.Config.LinearTexts(ctx, linear.Rows{N: len(others), Text: func(k int) string { return sources.Text(others[k]) }}, m.linear.Begun)
+	if err != nil {
+		return nil, err
+	}
+	scores, each := m.linear.ScoresOf(texts, 0), m.linear.Outputs()
+	for k, i := range others {
+		parts[i] = scores[starts[k]*each : starts[k+1]*each]
+	}
+	return parts, nil
 }

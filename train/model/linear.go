@@ -1,7 +1,6 @@
 package model
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 
@@ -18,58 +17,6 @@ type Linear struct {
 	Values map[string]float64   // on the validation rows, by the names of the kind's metrics
 	Begun  *Model               // makes the vectors; nil if the Model's Width is 0
 	known  map[string][]float32 // scores of some sources
-}
-
-// LinearTexts returns the texts that the linear model reads: the sources or, if each symbol has an answer, each symbol
-// of them with its neighbours. The texts of source i have the numbers from starts[i] to starts[i+1]-1. If begun isn't
-// nil, it makes the texts' vectors.
-func (c *Config) LinearTexts(ctx context.Context, sources linear.Rows, begun *Model) (texts linear.Rows, starts []int, err error) {
-	texts, starts = sources, make([]int, sources.N+1)
-	if c.Kind().Aligned {
-		var symbols []string // of all sources
-		var owners []int32   // number of the source of each symbol
-		for i := range sources.N {
-			text := sources.Text(i)
-			tokens, _, _ := c.Task.Tagged(text) // sources with an error have no symbols
-			for _, t := range tokens {
-				symbols, owners = append(symbols, text[t.Start:t.End]), append(owners, int32(i))
-			}
-			starts[i+1] = len(symbols)
-		}
-		texts = linear.Rows{N: len(symbols), Text: func(k int) string {
-			i := owners[k]
-			return linear.Neighbours(symbols[starts[i]:starts[i+1]], k-starts[i])
-		}}
-	} else {
-		for i := range starts {
-			starts[i] = i
-		}
-	}
-	if begun != nil {
-		texts.Vectors, err = begun.textVectors(ctx, sources, starts)
-	}
-	return texts, starts, err
-}
-
-// linearScores returns the baseline's scores of each source, (texts, classes) or one number.
-func (m *Model) linearScores(ctx context.Context, sources linear.Rows) ([][]float32, error) {
-	parts := make([][]float32, sources.N)
-	var others []int // the sources whose scores aren't known
-	for i := range parts {
-		known, ok := m.linear.known[sources.Text(i)]
-		if parts[i] = known; !ok {
-			others = append(others, i)
-		}
-	}
-	texts, starts, err := m.Config.LinearTexts(ctx, linear.Rows{N: len(others), Text: func(k int) string { return sources.Text(others[k]) }}, m.linear.Begun)
-	if err != nil {
-		return nil, err
-	}
-	scores, each := m.linear.ScoresOf(texts, 0), m.linear.Outputs()
-	for k, i := range others {
-		parts[i] = scores[starts[k]*each : starts[k+1]*each]
-	}
-	return parts, nil
 }
 
 // Remember keeps the scores of the sources of examples. The texts of source i have the numbers from starts[i].
@@ -122,9 +69,4 @@ func (c *Config) ReadLinear(f runfolder.Folder, id string) (*Linear, error) {
 		return nil, fmt.Errorf("%s: %w", f.Path(runfolder.BaselineFile), err)
 	}
 	return b, nil
-}
-
-// needsBase reports whether a model with this configuration needs the one that it began from.
-func (c *Config) needsBase() bool {
-	return c.Partial() || c.From.Dir != "" && c.Mix && c.HasLinear()
 }

@@ -7,19 +7,11 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// numbers give each source a number.
-type numbers struct{}
-
-var regressionKind = Kind{
-	Name: data.KindRegression, Rows: true, Pairs: true, Numbers: true, Linear: true,
-	units: "characters, tokens, words, bpe", head: numbers{},
-}
-
-func (numbers) network(m *Model) (network, error) {
+// numberNetwork makes a network that gives each source a number.
+func numberNetwork(m *Model) (network, error) {
 	net, err := pooled(m) // (B, 1)
 	return regressor{reader{m, net}}, err
 }

@@ -286,31 +286,6 @@ func (s publishedStart) load(p *layers.Params, drop func(name string, shape []in
 	return l, err
 }
 
-// complete sets the published folder of the model, and its prompt.
-func (s publishedStart) complete(m *Model, _ map[string]string) error {
-	source, _ := m.coder.Tokenizers()
-	p, ok := source.(*tokenizer.Pipeline)
-	if !ok {
-		return errors.New("a published model needs a published tokenizer")
-	}
-	s.special = p.Special()
-	s.model.End = slices.DeleteFunc(slices.Clone(s.model.End), func(id int) bool { return id >= min(source.Len(), m.layout.Tokens) })
-	m.published = &s
-	return m.SetPrompt(s.model.Prompt)
-}
-
-// CompletePublished is complete for a model that began as a published one. For another model, it does nothing.
-func (m *Model) CompletePublished() error {
-	if !m.Config.Published() {
-		return nil
-	}
-	s, err := openArchive(m.Config.Archive, m.Config.Task.Kind)
-	if err == nil {
-		err = s.complete(m, nil)
-	}
-	return err
-}
-
 // chatTemplate returns the folder's chat template or, if the name isn't empty, the template with this name.
 func (s publishedStart) chatTemplate(name string) (*tokenizer.ChatTemplate, error) {
 	if name == "" {
@@ -333,4 +308,10 @@ func (s publishedStart) chatTemplate(name string) (*tokenizer.ChatTemplate, erro
 		}
 	}
 	return tokenizer.NamedChatTemplate(name, names[0], names[1])
+}
+
+// Joint returns the LowRank.Joint of an adapter for the published model that the run begins from.
+func (c *Config) Joint() ([][]string, error) {
+	s, err := openArchive(c.Archive, c.Task.Kind)
+	return s.model.Joint(), err
 }

@@ -5,20 +5,12 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/score"
 )
 
-// tags give each symbol of a source one tag.
-type tags struct{}
-
-var taggingKind = Kind{
-	Name: data.KindTagging, Rows: true, Classes: true, Linear: true, AnswerUnits: true, Spans: true, Aligned: true,
-	units: "characters, tokens, words", head: tags{}, // no byte pairs: only a part of a word would have the tag
-}
-
-func (tags) network(m *Model) (network, error) {
+// tagNetwork makes a network that gives each symbol of a source one tag.
+func tagNetwork(m *Model) (network, error) {
 	net, err := layers.NewEncoder(m.Params, m.Config.Model)
 	m.features = func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		x, err := net.States(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Dim)
