@@ -10,6 +10,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 )
@@ -70,7 +71,7 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 		return nil, &InputError{input, err}
 	}
 	if r.read != nil {
-		last, _ := Likeliest(output[len(output)-m.layout.Classes:])
+		last, _ := logit.Likeliest(output[len(output)-m.layout.Classes:])
 		r.written = append(r.written, r.answers.label(last))
 	}
 	a := &Attention{Input: input, Answer: answer}

@@ -14,6 +14,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/linear"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
@@ -185,7 +186,7 @@ func (m *Model) attribute(batch data.Batch, weights []float64) ([]float64, error
 			return nil, err
 		}
 		gradients := out[0].Float32s()
-		if err := cmp.Or(CheckFinite(out[1].Float32s()...), CheckFinite(gradients...)); err != nil {
+		if err := cmp.Or(logit.CheckFinite(out[1].Float32s()...), logit.CheckFinite(gradients...)); err != nil {
 			return nil, err
 		}
 		for i, g := range gradients {

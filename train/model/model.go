@@ -8,6 +8,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/oov"
 	"github.com/heed-go/heed/layers"
 )
@@ -32,9 +33,9 @@ type Model struct {
 	coder    data.Coder
 	layout   data.Layout
 	network  network
-	linear   *Linear // the linear model beside the network; nil if there is none
-	noLinear error   // why there is no linear model, if the run had one
-	mixture  Mixture // of the network's answers and those of the linear model
+	linear   *Linear       // the linear model beside the network; nil if there is none
+	noLinear error         // why there is no linear model, if the run had one
+	mixture  logit.Mixture // of the network's answers and those of the linear model
 	free     freeList
 
 	published *publishedStart // the folder of the published model that this one is or began as; otherwise nil
@@ -63,11 +64,11 @@ func (m *Model) Network() Network { return m.network }
 func (m *Model) Linear() (*Linear, error) { return m.linear, m.noLinear }
 
 // Mixture says how the network and the linear model answer together.
-func (m *Model) Mixture() Mixture { return m.mixture }
+func (m *Model) Mixture() logit.Mixture { return m.mixture }
 
 // SetLinear sets the linear model beside the network. SetMixture says how they answer together.
-func (m *Model) SetLinear(l *Linear)  { m.linear = l }
-func (m *Model) SetMixture(x Mixture) { m.mixture = x }
+func (m *Model) SetLinear(l *Linear)        { m.linear = l }
+func (m *Model) SetMixture(x logit.Mixture) { m.mixture = x }
 
 // HasFeatures reports whether a linear model can replace the head of the network.
 func (m *Model) HasFeatures() bool { return m.features != nil }
@@ -121,6 +122,6 @@ func (m *Model) UseNetwork() error {
 	if m.mixture.Linear == 1 && m.Config.Solved() {
 		return fmt.Errorf("the head of %s was solved together with n-grams, and has no answers without them: train it with --mix=false", m.Config.Task.Name)
 	}
-	m.mixture = Mixture{}
+	m.mixture = logit.Mixture{}
 	return nil
 }

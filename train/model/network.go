@@ -5,6 +5,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -39,5 +40,5 @@ type network interface {
 type mixer interface {
 	// mixed returns the choices of a query: from its output, unless the linear model alone answers, and from the linear
 	// model's scores, unless the network alone answers.
-	mixed(q query, x Mixture) []choice
+	mixed(q query, x logit.Mixture) []choice
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
 )
@@ -184,7 +185,7 @@ func (s *textScorer) window(ctx context.Context, ids, targets []int) (sum float6
 		}
 		s.cache.Commit()
 		count, mean := out[1].Data().(float64), out[0].Data().(float32)
-		if err := CheckFinite(mean); err != nil {
+		if err := logit.CheckFinite(mean); err != nil {
 			return 0, 0, err
 		}
 		sum, total = sum+count*float64(mean), total+int(count)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/setting"
 )
 
@@ -51,7 +52,7 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 }
 
 // PredictMixed is PredictAll with another mixture than the model has.
-func (m *Model) PredictMixed(ctx context.Context, inputs []string, o PredictOptions, x Mixture) ([]Answer, error) {
+func (m *Model) PredictMixed(ctx context.Context, inputs []string, o PredictOptions, x logit.Mixture) ([]Answer, error) {
 	if o.Beam < 0 || o.Beam > MaxBeam {
 		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
 	}

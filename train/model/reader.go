@@ -2,14 +2,13 @@ package model
 
 import (
 	"context"
-	"fmt"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/layers"
-	"github.com/heed-go/heed/layers/decode"
 )
 
 // A reader is the part of a network that reads batches of ids.
@@ -112,16 +111,6 @@ func pooledFeatures(net *layers.SequenceClassifier) func(b *layers.Build, inputs
 	}
 }
 
-// CheckFinite returns an error that wraps decode.ErrNotFinite if a number that a model has computed is NaN or infinite.
-func CheckFinite[F float32 | float64](values ...F) error {
-	for _, x := range values {
-		if x-x != 0 {
-			return fmt.Errorf("the model's output is %v, which is no answer: %w", x, decode.ErrNotFinite)
-		}
-	}
-	return nil
-}
-
 // chooser returns a predictor for a network. The function choose sets the choices of a row from the row's part of the
 // output.
 func (m *Model) chooser(n network, s batchShape, choose func(output []float32, q *query)) (predictor, error) {
@@ -151,7 +140,7 @@ func (m *Model) chooser(n network, s batchShape, choose func(output []float32, q
 		}
 		values := out[0].Float32s()
 		each := len(values) / s.size
-		if err := CheckFinite(values[:each*len(rows)]...); err != nil {
+		if err := logit.CheckFinite(values[:each*len(rows)]...); err != nil {
 			return err
 		}
 		for i := range rows {

@@ -11,6 +11,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/layers"
@@ -92,7 +93,7 @@ func (s runStart) sum() (string, error) {
 
 // complete sets the mixture and the baseline. There may be no baseline if the model doesn't need it.
 func (s runStart) complete(m *Model, metadata map[string]string) (err error) {
-	m.mixture, err = readMixture(metadata)
+	m.mixture, err = logit.ReadMixture(metadata)
 	if err == nil {
 		err = m.CompletePublished()
 	}

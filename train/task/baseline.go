@@ -11,6 +11,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/linear/fit"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train/model"
@@ -51,7 +52,7 @@ func (t *Task) fitLinear(ctx context.Context, begun *model.Model, bare bool) (*m
 	}
 	l := &model.Linear{Model: m, Begun: begun}
 	l.Remember(s.Validation.Example, l.ScoresOf(parts[1].texts, 0), starts)
-	return l, held.loss(model.Mixture{Linear: 1}, t.classWeights), nil
+	return l, held.loss(logit.Mixture{Linear: 1}, t.classWeights), nil
 }
 
 // fitBaseline fits the baseline, if the task has one: the linear model that is compared with the network, and whose
@@ -95,7 +96,7 @@ func baselineReport(ctx context.Context, m *model.Model, examples []data.Example
 	if l, err := m.Linear(); l == nil || len(examples) == 0 {
 		return nil, err
 	}
-	return judgeAnswers(ctx, m, examples, model.PredictOptions{}, model.Mixture{Linear: 1})
+	return judgeAnswers(ctx, m, examples, model.PredictOptions{}, logit.Mixture{Linear: 1})
 }
 
 // takeBaseline lets the first process read the folder's baseline, or fit and write it. The other processes don't need

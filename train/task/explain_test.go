@@ -20,8 +20,8 @@ func total(words []Contribution) float64 {
 	return sum
 }
 
-// logit returns the logit of one label minus the logit of another, which is the difference of their log probabilities.
-func logit(t testing.TB, m *Model, input, label, against string) float64 {
+// logitOf returns the logit of one label minus the logit of another: the difference of their log probabilities.
+func logitOf(t testing.TB, m *Model, input, label, against string) float64 {
 	t.Helper()
 	answers, err := m.PredictAll(t.Context(), []string{input}, PredictOptions{Top: len(m.Config.Task.Classes)})
 	if err != nil || answers[0].Err != nil {
@@ -48,9 +48,9 @@ func TestExplainBaseline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := logit(t, task.Model, input, first, second)
+	whole := logitOf(t, task.Model, input, first, second)
 	for i, rest := range []string{" a d", "c  d", "c a "} {
-		want := whole - logit(t, task.Model, rest, first, second)
+		want := whole - logitOf(t, task.Model, rest, first, second)
 		if got := words[i].Value; math.Abs(got-want) > 1e-4*max(1, math.Abs(want)) || want == 0 {
 			t.Errorf("%q has the value %g, want %g, the difference without it", words[i].Word, got, want)
 		}

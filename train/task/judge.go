@@ -14,6 +14,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/oov"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
@@ -47,7 +48,7 @@ func Judge(ctx context.Context, m *model.Model, examples []data.Example, o model
 }
 
 // judgeAnswers compares the answers of a mixture with the examples' answers.
-func judgeAnswers(ctx context.Context, m *model.Model, examples []data.Example, o model.PredictOptions, x model.Mixture) (*Report, error) {
+func judgeAnswers(ctx context.Context, m *model.Model, examples []data.Example, o model.PredictOptions, x logit.Mixture) (*Report, error) {
 	r := newReport(m, examples)
 	for part := range slices.Chunk(r.Judged, judgeBatch) {
 		answers, err := m.PredictMixed(ctx, sourcesOf(part), o, x)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
@@ -319,7 +320,7 @@ func withTargets(t *testing.T, task *Task, a Answer) (data.Batch, bool) {
 		logits := must.Get(forward.Call(task.Network().Values(b)...))(t)[0].Float32s()
 		for i := range b.Targets {
 			if b.Targets[i] = data.Ignore; i < b.Lengths[0] {
-				b.Targets[i], _ = model.Likeliest(logits[i*len(logits)/len(b.Targets):][:len(logits)/len(b.Targets)])
+				b.Targets[i], _ = logit.Likeliest(logits[i*len(logits)/len(b.Targets):][:len(logits)/len(b.Targets)])
 			}
 		}
 		return b, true

@@ -12,6 +12,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
@@ -191,7 +192,7 @@ func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	if err := model.CheckFinite(values["val_loss"]); err != nil {
+	if err := logit.CheckFinite(values["val_loss"]); err != nil {
 		return Score{}, err
 	}
 	s := t.score(values["val_loss"], values)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/runfolder/runlog"
 	"github.com/heed-go/heed/internal/text"
@@ -129,7 +130,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 			return nil, err
 		}
 	}
-	if x := t.Mixture(); first && x != (model.Mixture{}) {
+	if x := t.Mixture(); first && x != (logit.Mixture{}) {
 		if err := t.save(dir, x); err != nil {
 			return nil, err
 		}
@@ -172,25 +173,25 @@ func (t *Task) summary(r *train.Result) *Summary {
 }
 
 // save writes the weights of a model that answers with the mixture.
-func (t *Task) save(dir string, x model.Mixture) error {
+func (t *Task) save(dir string, x logit.Mixture) error {
 	return t.Trained().Save(filepath.Join(dir, runfolder.WeightsFile), x.Metadata(t.Config.id()))
 }
 
 // better returns the better one of the linear model and of the network at a check: an interrupted training answers with
 // it.
-func (t *Task) better(c train.Check) model.Mixture {
+func (t *Task) better(c train.Check) logit.Mixture {
 	l, _ := t.Linear()
 	if !t.Config.Mix || l == nil {
-		return model.Mixture{}
+		return logit.Mixture{}
 	}
 	names := []string{t.Config.Kind().Score, "mean_absolute_error"} // one row has no r2
 	for _, m := range kindOf(t.Config.Task.Kind).metrics(&t.Config) {
 		linear, known := l.Values[m.Name]
 		if network := c.Metrics["val_"+m.Name]; known && slices.Contains(names, m.Name) && (network > linear) == !m.Value.lower {
-			return model.Mixture{}
+			return logit.Mixture{}
 		}
 	}
-	return model.Mixture{Linear: 1}
+	return logit.Mixture{Linear: 1}
 }
 
 // take lets the first process lock the folder, and begin or resume a run there. All processes return the same error.

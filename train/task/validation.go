@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/train/model"
 )
 
@@ -59,14 +60,14 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 }
 
 // usualMixture returns the mixture without validation rows.
-func (t *Task) usualMixture() model.Mixture {
+func (t *Task) usualMixture() logit.Mixture {
 	switch l, _ := t.Linear(); {
 	case !t.Config.Mix || l == nil:
-		return model.Mixture{}
+		return logit.Mixture{}
 	case t.Config.Solved():
-		return model.Mixture{Linear: 1}
+		return logit.Mixture{Linear: 1}
 	}
-	return model.Mixture{Linear: t.Config.usualLinear()}
+	return logit.Mixture{Linear: t.Config.usualLinear()}
 }
 
 // A validation has the validation rows as the model reads them.
@@ -84,7 +85,7 @@ const mostSides = 1 << 18
 func (t *Task) readValidation(ctx context.Context) (*validation, error) {
 	v := &validation{report: newReport(t.Model, t.Examples())}
 	var err error
-	var both model.Mixture
+	var both logit.Mixture
 	switch {
 	case t.mixes() && t.Config.Solved(): // the network doesn't answer
 		both.Linear = 1
@@ -133,7 +134,7 @@ func (t *Task) chooseMixture(v *validation) {
 	s := &v.sides
 	switch known := len(s.classes)+len(s.numbers) > 0; {
 	case t.Config.Solved() && t.mixes():
-		x := model.Mixture{Linear: 1}
+		x := logit.Mixture{Linear: 1}
 		if known && s.numbers == nil {
 			x.Temperature = temperatureOf(s.linear, s.classes, s.width, leastTemperature)
 		}
@@ -141,7 +142,7 @@ func (t *Task) chooseMixture(v *validation) {
 	case known && t.mixes():
 		t.SetMixture(s.mix(t.Config.usualLinear()))
 	case known:
-		t.SetMixture(model.Mixture{Temperature: temperatureOf(s.network, s.classes, s.width, 1)})
+		t.SetMixture(logit.Mixture{Temperature: temperatureOf(s.network, s.classes, s.width, 1)})
 	}
 }
 
@@ -167,7 +168,7 @@ func (v *validation) values(t *Task) map[string]float64 {
 }
 
 // ofLabel returns the monitored metric, if it is one of a single label: see classMetrics.
-func (v *validation) ofLabel(c *Config, x model.Mixture) map[string]float64 {
+func (v *validation) ofLabel(c *Config, x logit.Mixture) map[string]float64 {
 	name := strings.TrimPrefix(c.Training.Stopping.Monitor, "val_")
 	metric, label, ok := ofClass(name)
 	if !ok {
@@ -187,12 +188,12 @@ func (v *validation) ofLabel(c *Config, x model.Mixture) map[string]float64 {
 
 // averagePrecision returns the mean, over the rows of a class, of the share of this class among the rows for which the
 // class is as likely.
-func (s *sides) averagePrecision(x model.Mixture, class int) float64 {
+func (s *sides) averagePrecision(x logit.Mixture, class int) float64 {
 	logits := x.Logits(slices.Clone(s.network), s.linear, s.width)
 	p := make([]float64, len(s.classes))
 	for i := range p {
 		row := logits[i*s.width:][:s.width]
-		best, logProb := model.Likeliest(row)
+		best, logProb := logit.Likeliest(row)
 		p[i] = float64(row[class]-row[best]) + logProb
 	}
 	sum, count := 0.0, 0.0
