@@ -8,6 +8,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
@@ -104,7 +105,7 @@ func (c *Config) checkTune() error {
 	switch blocks := c.TunedBlocks(); {
 	case c.From.Base != "" && c.From.Dir == "":
 		return setting.Errorf("%s needs %s, the folder that lacks weights", setting.Path("from.base"), setting.Path("from"))
-	case c.Tune != TuneLoRA && !Same(c.LowRank, layers.LowRank{}):
+	case c.Tune != TuneLoRA && !runfolder.SameJSON(c.LowRank, layers.LowRank{}):
 		return setting.Errorf("%s is only for %s %s", setting.Path("low_rank.rank"), setting.Path("tune"), TuneLoRA)
 	case c.Tune == "" || c.Tune == TuneAll:
 		return nil

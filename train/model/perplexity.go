@@ -12,6 +12,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/logit"
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
 )
@@ -153,7 +154,7 @@ func newTextScorer(net *layers.Decoder, window int) (*textScorer, error) {
 	s := &textScorer{rows: min(scoreRows, window), cache: cache}
 	s.forward, err = layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
 		b.Cache = cache
-		inputs = G.Nodes{intNode(g, "ids", 1, s.rows), intNode(g, "targets", 1, s.rows)}
+		inputs = G.Nodes{ops.IntNode(g, "ids", 1, s.rows), ops.IntNode(g, "targets", 1, s.rows)}
 		logits, err := net.Forward(b, inputs[0], layers.Mask{})
 		if err != nil {
 			return nil, nil, err
@@ -178,7 +179,7 @@ func (s *textScorer) window(ctx context.Context, ids, targets []int) (sum float6
 		if err := s.cache.Extend(n); err != nil {
 			return 0, 0, err
 		}
-		out, err := s.forward.Call(IntTensor(inputs, 1, s.rows), IntTensor(outputs, 1, s.rows))
+		out, err := s.forward.Call(ops.IntTensor(inputs, 1, s.rows), ops.IntTensor(outputs, 1, s.rows))
 		if err != nil {
 			s.cache.Cancel()
 			return 0, 0, err

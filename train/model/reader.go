@@ -8,6 +8,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/logit"
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -35,29 +36,29 @@ func (r reader) spans(string, choice) []Span { return nil }
 // Inputs returns these nodes in this order: the ids (B, Len); the lengths (B), unless the kind is causal; the id before
 // each target (B, TargetLen), if the Layout has a Start; and the segment of each id (B, Len), if it has Segments.
 func (r reader) Inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
-	nodes := G.Nodes{intNode(g, "ids", size, l.Len)}
+	nodes := G.Nodes{ops.IntNode(g, "ids", size, l.Len)}
 	if !r.Config.Kind().Causal {
-		nodes = append(nodes, intNode(g, "lengths", size, 0))
+		nodes = append(nodes, ops.IntNode(g, "lengths", size, 0))
 	}
 	if r.layout.Start >= 0 {
-		nodes = append(nodes, intNode(g, "before", size, l.TargetLen))
+		nodes = append(nodes, ops.IntNode(g, "before", size, l.TargetLen))
 	}
 	if r.layout.Segments > 0 {
-		nodes = append(nodes, intNode(g, "segments", size, l.Len))
+		nodes = append(nodes, ops.IntNode(g, "segments", size, l.Len))
 	}
 	return nodes
 }
 
 func (r reader) Values(b data.Batch) []*tensor.Dense {
-	values := []*tensor.Dense{IntTensor(b.Inputs, b.Size, b.Len)}
+	values := []*tensor.Dense{ops.IntTensor(b.Inputs, b.Size, b.Len)}
 	if !r.Config.Kind().Causal {
-		values = append(values, IntTensor(b.Lengths, b.Size, 0))
+		values = append(values, ops.IntTensor(b.Lengths, b.Size, 0))
 	}
 	if b.DecoderInputs != nil {
-		values = append(values, IntTensor(b.DecoderInputs, b.Size, b.TargetLen))
+		values = append(values, ops.IntTensor(b.DecoderInputs, b.Size, b.TargetLen))
 	}
 	if r.layout.Segments > 0 {
-		values = append(values, IntTensor(segments(b, r.layout.Separator), b.Size, b.Len))
+		values = append(values, ops.IntTensor(segments(b, r.layout.Separator), b.Size, b.Len))
 	}
 	return values
 }
@@ -73,21 +74,6 @@ func (r reader) Forward(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 func (r reader) States(b *layers.Build, inputs G.Nodes) (*G.Node, error) { return r.Forward(b, inputs) }
 
 func (r reader) Trunk() *layers.Trunk { return nil }
-
-// shape returns (size, length), or (size) if the length is 0.
-func shape(size, length int) tensor.Shape {
-	return tensor.Shape{size, length}[:1+min(length, 1)]
-}
-
-func intNode(g *G.ExprGraph, name string, size, length int) *G.Node {
-	s := shape(size, length)
-	return G.NewTensor(g, tensor.Int, len(s), G.WithShape(s...), G.WithName(name))
-}
-
-// IntTensor returns a tensor of ids with the shape (size, length), or (size) if the length is 0.
-func IntTensor(ids []int, size, length int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(shape(size, length)...), tensor.WithBacking(ids))
-}
 
 // segments returns the segment of each of a batch's Inputs: 1 after the separator of a row, and otherwise 0.
 func segments(b data.Batch, separator int) []int {

@@ -28,7 +28,7 @@ func ReadConfigBase(dir, base string, rules ...data.Rule) (Config, error) {
 	var settings struct {
 		Training Training `json:"training"`
 	}
-	err := model.Readable(choices.Decode([]byte(`{"training": `+cmp.Or(string(training), "{}")+"}"), &settings))
+	err := choices.Readable(choices.Decode([]byte(`{"training": `+cmp.Or(string(training), "{}")+"}"), &settings))
 	whole := Config{c, settings.Training}
 	if err == nil && failed == nil {
 		err = whole.check(true)

@@ -22,10 +22,10 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/model"
 )
 
 // manyInputs returns inputs of all lengths, enough for several batches.
@@ -349,7 +349,7 @@ func TestPredictLogProb(t *testing.T) {
 				if !ok {
 					continue
 				}
-				right := model.IntTensor(b.Targets, 1, b.TargetLen)
+				right := ops.IntTensor(b.Targets, 1, b.TargetLen)
 				loss, err := layers.NewFunction(func(build *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
 					inputs = task.Network().Inputs(g, 1, task.Coder().Layout())
 					logits, err := task.Network().Forward(build, inputs)
@@ -364,7 +364,7 @@ func TestPredictLogProb(t *testing.T) {
 					t.Fatal(err)
 				}
 				lossLogProb := func() float64 {
-					mean, err := loss.Call(append(task.Network().Values(b), model.IntTensor(b.Targets, 1, b.TargetLen))...)
+					mean, err := loss.Call(append(task.Network().Values(b), ops.IntTensor(b.Targets, 1, b.TargetLen))...)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -20,10 +20,10 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/pretrained"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/model"
 )
 
 // publishedFolder returns a copy of a folder of package pretrained, with a tokenizer of 41 ids: three special tokens
@@ -182,7 +182,7 @@ func outputOf(t *testing.T, length int, forward func(b *layers.Build, x *G.Node)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := f.Call(model.IntTensor(ids, 1, length))
+	out, err := f.Call(ops.IntTensor(ids, 1, length))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/heed-go/heed/internal/runfolder/runlog"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/model"
 )
 
 // ErrFinished means that the run in a folder is finished.
@@ -249,7 +248,7 @@ func (t *Task) begin(ctx context.Context, w *runfolder.Writer) error {
 	raised.Training.MaxEpochs, raised.Training.Stopping.Patience = t.Config.Training.MaxEpochs, t.Config.Training.Stopping.Patience
 	raised.MoveTo(t.Config.Config)
 	saved.divide()
-	if err := saved.Decide(t.Coder().Layout()); err != nil || !model.Same(raised, t.Config) {
+	if err := saved.Decide(t.Coder().Layout()); err != nil || !runfolder.SameJSON(raised, t.Config) {
 		return fmt.Errorf("%s holds a run with another configuration: choose another folder", w.Dir)
 	}
 	if err := w.CheckSizes(t.Params.Count()); err != nil {
@@ -260,10 +259,10 @@ func (t *Task) begin(ctx context.Context, w *runfolder.Writer) error {
 		return err
 	}
 	moved := saved
-	if moved.MoveTo(t.Config.Config); finished && model.Same(moved, t.Config) {
+	if moved.MoveTo(t.Config.Config); finished && runfolder.SameJSON(moved, t.Config) {
 		return ErrFinished
 	}
-	if model.Same(saved, t.Config) && !w.Has(runfolder.SummaryFile) {
+	if runfolder.SameJSON(saved, t.Config) && !w.Has(runfolder.SummaryFile) {
 		return nil
 	}
 	if err := saved.raisedTo(t.Config); err != nil {
