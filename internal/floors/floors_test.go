@@ -29,7 +29,7 @@ var floors = [][]string{
 	{"train/report", "train/task/serve"},
 	{"train/task", "train/mpi", "internal/llama2c"},
 	{"train/model"},
-	{"internal/logit", "internal/runfolder/runlog", "layers/pretrained"},
+	{"internal/linear/beside", "internal/logit", "internal/runfolder/runlog", "layers/pretrained"},
 	{"train", "layers/decode"},
 	{"layers", "layers/gradcheck"},
 	{"internal/linear/fit", "internal/ops", "train/optim"},

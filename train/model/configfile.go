@@ -12,6 +12,7 @@ import (
 	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/jsonkeys"
+	"github.com/heed-go/heed/internal/linear/beside"
 	"github.com/heed-go/heed/internal/runfolder"
 )
 
@@ -138,4 +139,13 @@ func (c *Config) complete(rules []data.Rule) error {
 	}
 	c.Task = rule
 	return nil
+}
+
+// ReadLinear reads the linear model in the folder of the run with this id: see beside.Read.
+func (c *Config) ReadLinear(f runfolder.Folder, id string) (*beside.Model, error) {
+	width := 0
+	if c.needsBase() {
+		width = c.Model.Dim
+	}
+	return beside.Read(f, id, width)
 }

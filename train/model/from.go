@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heed-go/heed/internal/linear/beside"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/layers"
 )
@@ -63,10 +64,11 @@ func (m *Model) loadFit() (loaded layers.LoadReport, err error) {
 	return loaded, err
 }
 
-// Begun returns the model as it was when its training began. It is m itself if only a head was trained.
-func (m *Model) Begun() (*Model, error) {
+// Features returns the function that makes the vectors of texts that a linear model reads: what the head of the network
+// read when training began. If only a head is trained, the network still makes them.
+func (m *Model) Features() (beside.Vectors, error) {
 	if m.Config.Solved() {
-		return m, nil
+		return m.textVectors, nil
 	}
 	c := m.Config
 	c.Tune, c.LowRank = "", layers.LowRank{}
@@ -80,7 +82,10 @@ func (m *Model) Begun() (*Model, error) {
 	if err == nil && m.int8 {
 		err = b.Params.Quantize()
 	}
-	return b, err
+	if err != nil {
+		return nil, err
+	}
+	return b.textVectors, nil
 }
 
 // Tune freezes the parameters that the run doesn't train, or makes the adapter. The argument fresh lists the parameters

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/linear/beside"
 	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/oov"
 	"github.com/heed-go/heed/layers"
@@ -33,7 +34,7 @@ type Model struct {
 	coder    data.Coder
 	layout   data.Layout
 	network  network
-	linear   *Linear       // the linear model beside the network; nil if there is none
+	linear   *beside.Model // the linear model beside the network; nil if there is none
 	noLinear error         // why there is no linear model, if the run had one
 	mixture  logit.Mixture // of the network's answers and those of the linear model
 	free     freeList
@@ -61,13 +62,13 @@ func (m *Model) Network() Network { return m.network }
 
 // Linear returns the linear model beside the network, or nil if there is none. Then the error says why, if the run had
 // one.
-func (m *Model) Linear() (*Linear, error) { return m.linear, m.noLinear }
+func (m *Model) Linear() (*beside.Model, error) { return m.linear, m.noLinear }
 
 // Mixture says how the network and the linear model answer together.
 func (m *Model) Mixture() logit.Mixture { return m.mixture }
 
 // SetLinear sets the linear model beside the network. SetMixture says how they answer together.
-func (m *Model) SetLinear(l *Linear)        { m.linear = l }
+func (m *Model) SetLinear(l *beside.Model)  { m.linear = l }
 func (m *Model) SetMixture(x logit.Mixture) { m.mixture = x }
 
 // HasFeatures reports whether a linear model can replace the head of the network.

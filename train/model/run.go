@@ -110,7 +110,7 @@ func (s runStart) complete(m *Model, metadata map[string]string) (err error) {
 	case err != nil || m.linear.Width() == 0:
 		return err
 	}
-	if m.linear.Begun, err = m.Begun(); err != nil {
+	if m.linear.Vectors, err = m.Features(); err != nil {
 		return s.baseError(err)
 	}
 	return nil

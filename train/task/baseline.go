@@ -10,6 +10,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
+	"github.com/heed-go/heed/internal/linear/beside"
 	"github.com/heed-go/heed/internal/linear/fit"
 	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/rows"
@@ -22,15 +23,15 @@ func linearRows(p rows.Part) linear.Rows {
 	return linear.Rows{N: p.Len(), Text: func(i int) string { return p.Example(i).Source }}
 }
 
-// fitLinear fits a linear model to the rows. If begun isn't nil, it makes vectors of the sources. If bare is true, the
-// model reads only them. It returns also the loss on the training rows, by models that haven't seen the row.
-func (t *Task) fitLinear(ctx context.Context, begun *model.Model, bare bool) (*model.Linear, float64, error) {
+// fitLinear fits a linear model to the rows. If vectors isn't nil, it makes vectors of the sources. If bare is true,
+// the model reads only them. It returns also the loss on the training rows, by models that haven't seen the row.
+func (t *Task) fitLinear(ctx context.Context, vectors beside.Vectors, bare bool) (*beside.Model, float64, error) {
 	c, s := &t.Config, t.set.(*rowSet)
 	o := fit.Options{Pairs: c.Task.Pairs, Seed: c.Seed, Bare: bare, Weights: t.classWeights}
 	if c.Kind().Aligned {
 		o.Grams = linear.TokenGrams
 	}
-	if begun != nil {
+	if vectors != nil {
 		o.Width = c.Model.Dim
 	}
 	kind := kindOf(c.Task.Kind).about().linear
@@ -39,7 +40,7 @@ func (t *Task) fitLinear(ctx context.Context, begun *model.Model, bare bool) (*m
 	var starts []int // of the validation rows
 	for i, part := range []rows.Part{s.Train, s.Validation} {
 		var err error
-		if parts[i].texts, starts, err = c.LinearTexts(ctx, linearRows(part), begun); err != nil {
+		if parts[i].texts, starts, err = beside.Texts(ctx, &c.Task, linearRows(part), vectors); err != nil {
 			return nil, 0, err
 		}
 		for answer := range part.Answers() {
@@ -50,7 +51,7 @@ func (t *Task) fitLinear(ctx context.Context, begun *model.Model, bare bool) (*m
 	if err != nil {
 		return nil, 0, err
 	}
-	l := &model.Linear{Model: m, Begun: begun}
+	l := &beside.Model{Model: m, Vectors: vectors}
 	l.Remember(s.Validation.Example, l.ScoresOf(parts[1].texts, 0), starts)
 	return l, held.loss(logit.Mixture{Linear: 1}, t.classWeights), nil
 }
@@ -61,14 +62,14 @@ func (t *Task) fitBaseline(ctx context.Context) error {
 	if l, _ := t.Linear(); !t.Config.HasLinear() || l != nil {
 		return nil
 	}
-	var begun *model.Model
-	var l *model.Linear
+	var vectors beside.Vectors
+	var l *beside.Model
 	var err error
 	if t.Config.Mix && t.loadedWhole() {
-		begun, err = t.Begun()
+		vectors, err = t.Features()
 	}
 	if err == nil {
-		l, t.held, err = t.fitLinear(ctx, begun, false)
+		l, t.held, err = t.fitLinear(ctx, vectors, false)
 	}
 	if errors.Is(err, fit.ErrTooLarge) { // then the configuration has no Mix
 		return nil
@@ -104,7 +105,7 @@ func baselineReport(ctx context.Context, m *model.Model, examples []data.Example
 func (t *Task) takeBaseline(ctx context.Context, w *runfolder.Writer) error {
 	l, err := t.Config.ReadLinear(w.Folder, t.Config.id())
 	if err == nil && l.Width() > 0 {
-		l.Begun, err = t.Begun()
+		l.Vectors, err = t.Features()
 	}
 	if err == nil {
 		t.SetLinear(l)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/linear/beside"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
@@ -49,7 +51,7 @@ func TestLinearTexts(t *testing.T) {
 	mixedTasks(t, func(t *testing.T, c Config) {
 		task := made(t, c)
 		s := task.set.(*rowSet)
-		texts, starts, err := task.Config.LinearTexts(t.Context(), linearRows(s.Train), nil)
+		texts, starts, err := beside.Texts(t.Context(), &task.Config.Task, linearRows(s.Train), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +283,7 @@ func TestSolvedHead(t *testing.T) {
 			if got.String() != want.String() {
 				t.Errorf("%s, mix %t: the opened model's report is\n%swant\n%s", kind, mix, got, want)
 			}
-			solved, _, err := task.fitLinear(t.Context(), task.Model, true)
+			solved, _, err := task.fitLinear(t.Context(), must.Get(task.Features())(t), true)
 			if err != nil {
 				t.Fatal(err)
 			}

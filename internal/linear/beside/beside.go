@@ -1,0 +1,131 @@
+// Package beside has the linear model that stands beside a network: it is compared with the network, and their answers
+// are mixed. It is a model of the words and the characters of the sources and, if the run began from another model, of
+// that model's vectors.
+package beside
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/linear"
+	"github.com/heed-go/heed/internal/runfolder"
+)
+
+// A Model is the linear model beside a network.
+type Model struct {
+	*linear.Model
+	Values  map[string]float64   // on the validation rows, by the names of the kind's metrics
+	Vectors Vectors              // nil if the Width is 0
+	known   map[string][]float32 // scores of some sources
+}
+
+// Vectors makes vectors of the texts of sources, (texts, Width). The texts of source i have the numbers from starts[i]
+// to starts[i+1]-1.
+type Vectors func(ctx context.Context, sources linear.Rows, starts []int) ([]float32, error)
+
+// Texts returns the texts that a model reads of the sources of a rule: the sources or, for tagging, each symbol of them
+// with its neighbours. The texts of source i have the numbers from starts[i] to starts[i+1]-1. If vectors isn't nil, it
+// makes the texts' vectors.
+func Texts(ctx context.Context, r *data.Rule, sources linear.Rows, vectors Vectors) (texts linear.Rows, starts []int, err error) {
+	texts, starts = sources, make([]int, sources.N+1)
+	if r.Kind == data.KindTagging {
+		var symbols []string // of all sources
+		var owners []int32   // number of the source of each symbol
+		for i := range sources.N {
+			text := sources.Text(i)
+			tokens, _, _ := r.Tagged(text) // sources with an error have no symbols
+			for _, t := range tokens {
+				symbols, owners = append(symbols, text[t.Start:t.End]), append(owners, int32(i))
+			}
+			starts[i+1] = len(symbols)
+		}
+		texts = linear.Rows{N: len(symbols), Text: func(k int) string {
+			i := owners[k]
+			return linear.Neighbours(symbols[starts[i]:starts[i+1]], k-starts[i])
+		}}
+	} else {
+		for i := range starts {
+			starts[i] = i
+		}
+	}
+	if vectors != nil {
+		texts.Vectors, err = vectors(ctx, sources, starts)
+	}
+	return texts, starts, err
+}
+
+// SourceScores returns the scores of each source of a rule, (texts, classes) or one number.
+func (b *Model) SourceScores(ctx context.Context, r *data.Rule, sources linear.Rows) ([][]float32, error) {
+	parts := make([][]float32, sources.N)
+	var others []int // the sources whose scores aren't known
+	for i := range parts {
+		known, ok := b.known[sources.Text(i)]
+		if parts[i] = known; !ok {
+			others = append(others, i)
+		}
+	}
+	texts, starts, err := Texts(ctx, r, linear.Rows{N: len(others), Text: func(k int) string { return sources.Text(others[k]) }}, b.Vectors)
+	if err != nil {
+		return nil, err
+	}
+	scores, each := b.ScoresOf(texts, 0), b.Outputs()
+	for k, i := range others {
+		parts[i] = scores[starts[k]*each : starts[k+1]*each]
+	}
+	return parts, nil
+}
+
+// Remember keeps the scores of the sources of examples. The texts of source i have the numbers from starts[i].
+func (b *Model) Remember(example func(i int) data.Example, scores []float32, starts []int) {
+	each := b.Outputs()
+	if b.known == nil {
+		b.known = map[string][]float32{}
+	}
+	for i := range len(starts) - 1 {
+		b.known[example(i).Source] = scores[starts[i]*each : starts[i+1]*each]
+	}
+}
+
+// About describes the model in words.
+func (b *Model) About() string {
+	if b.Width() > 0 {
+		return "a linear model of words, characters and the vectors of the model that the run began from"
+	}
+	return "a linear model of words and characters"
+}
+
+// valuesKey is the key in the metadata of a linear model. Its text is the field Values as JSON.
+const valuesKey = "heed.values"
+
+// Metadata returns the metadata for the model's file.
+func (b *Model) Metadata() map[string]string {
+	values, _ := json.Marshal(b.Values) // finite, so there is no error
+	return map[string]string{valuesKey: string(values)}
+}
+
+// Read reads the linear model in the folder of the run with this id, without the function that makes its vectors. The
+// width is that of the vectors that the run's model makes, or 0. If there is no linear model, the error wraps
+// fs.ErrNotExist.
+func Read(f runfolder.Folder, id string, width int) (*Model, error) {
+	b := &Model{}
+	file, size, err := f.Open(runfolder.BaselineFile)
+	if err == nil {
+		defer file.Close()
+		tensors, metadata, failed := runfolder.ReadBaseline(file, size, id)
+		if err = failed; err == nil {
+			b.Model, err = linear.FromTensors(tensors)
+		}
+		if err == nil && b.Width() > 0 && b.Width() != width {
+			err = fmt.Errorf("it is for vectors of %d numbers, which this run's model doesn't make", b.Width())
+		}
+		if err == nil {
+			err = json.Unmarshal([]byte(metadata[valuesKey]), &b.Values)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path(runfolder.BaselineFile), err)
+	}
+	return b, nil
+}
