@@ -33,7 +33,7 @@ var floors = [][]string{
 	{"train", "layers/decode"},
 	{"layers", "layers/gradcheck"},
 	{"internal/linear/fit", "internal/ops", "train/optim"},
-	{"internal/kernel", "internal/kernel/internal/amxrun", "internal/linear", "internal/rows", "internal/runfolder", "data/toy"},
+	{"internal/chats", "internal/kernel", "internal/kernel/internal/amxrun", "internal/linear", "internal/rows", "internal/runfolder", "data/toy"},
 	{"data", "internal/atomicfile", "internal/choices", "internal/extremes", "internal/folderlock", "internal/heatmap", "internal/kernel/internal/portable", "internal/safetensors", "internal/table", "internal/testseed", "train/score"},
 	{"internal/oov"},
 	{"data/tokenizer", "internal/memory", "internal/textfile"},

@@ -46,13 +46,13 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	if encoded.Err != nil {
 		return nil, encoded.Err
 	}
-	if m.mixture.Linear == 1 && !m.Config.Solved() {
+	if m.Mixture.Linear == 1 && !m.Config.Solved() {
 		return nil, &InputError{input, errors.New("the attention of this model answers nothing: its answers are those of the linear model")}
 	}
 	rows, ctx := []query{m.query(b)}, context.Background()
-	rows[0].mixture = m.mixture
+	rows[0].mixture = m.Mixture
 	var err error
-	if m.mixture.Linear > 0 {
+	if m.Mixture.Linear > 0 {
 		err = m.addLinear(ctx, []string{input}, rows)
 	}
 	if err == nil {

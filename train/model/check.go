@@ -102,15 +102,15 @@ func (c *Config) checkTune() error {
 	); err != nil {
 		return err
 	}
-	switch blocks := c.TunedBlocks(); {
+	switch blocks := c.tunedBlocks(); {
 	case c.From.Base != "" && c.From.Dir == "":
 		return setting.Errorf("%s needs %s, the folder that lacks weights", setting.Path("from.base"), setting.Path("from"))
 	case c.Tune != TuneLoRA && !runfolder.SameJSON(c.LowRank, layers.LowRank{}):
 		return setting.Errorf("%s is only for %s %s", setting.Path("low_rank.rank"), setting.Path("tune"), TuneLoRA)
-	case c.Tune == "" || c.Tune == TuneAll:
+	case c.Tune == "" || c.Tune == tuneAll:
 		return nil
-	case c.TunesOwnWeights() && blocks < 1:
-		return setting.Errorf("%s must be %s, %s, %s or last: with a number of blocks, such as last:2, got %.100q", setting.Path("tune"), TuneAll, TuneHead, TuneLoRA, c.Tune)
+	case c.tunesOwnWeights() && blocks < 1:
+		return setting.Errorf("%s must be %s, %s, %s or last: with a number of blocks, such as last:2, got %.100q", setting.Path("tune"), tuneAll, TuneHead, TuneLoRA, c.Tune)
 	case c.From.Dir == "" && c.From.SHA256 == "":
 		return setting.Errorf("%s %s needs %s, the model of which a part is trained", setting.Path("tune"), c.Tune, setting.Path("from"))
 	case c.Tune == TuneLoRA && a.Rank == 0:
@@ -118,7 +118,7 @@ func (c *Config) checkTune() error {
 	case blocks > 0 && c.Model.Layers > 0 && blocks > c.Model.Layers:
 		return setting.Errorf("%s %s is for a model with at least %d blocks, got %d", setting.Path("tune"), c.Tune, blocks, c.Model.Layers)
 	case k.Sequences:
-		return setting.Errorf("%s must be %s for tasks of kind %s", setting.Path("tune"), TuneAll, k.Name)
+		return setting.Errorf("%s must be %s for tasks of kind %s", setting.Path("tune"), tuneAll, k.Name)
 	case c.Tune == TuneHead && (k.Embeds || k.Generates):
 		return setting.Errorf("%s %s is for models with a head of their own, not for kind %s: choose last:1 or %s", setting.Path("tune"), c.Tune, k.Name, TuneLoRA)
 	}

@@ -65,8 +65,8 @@ func RunID(c Config, training []byte) string {
 	return runfolder.ConfigFile + " " + runfolder.JSONSum([]any{c, settings})
 }
 
-// Spells reports whether a rule has a Spell or a Read, which a model needs to answer.
-func Spells(r data.Rule) bool { return r.Spell != nil || r.Read != nil }
+// spells reports whether a rule has a Spell or a Read, which a model needs to answer.
+func spells(r data.Rule) bool { return r.Spell != nil || r.Read != nil }
 
 // TokenizerSums returns the checksum of the archive, if there is one, and then of each tokenizer file.
 func (c *Config) TokenizerSums() ([]string, error) {
@@ -134,7 +134,7 @@ func (c *Config) complete(rules []data.Rule) error {
 		return fmt.Errorf("the task %s isn't one of Heed's own, and its model needs the rule's Spell and Read: pass the rule to Open", rule.Name)
 	}
 	c.Task.About, c.Task.Example = rule.About, rule.Example
-	if !runfolder.SameJSON(rule, c.Task) || c.Spelled != Spells(rule) {
+	if !runfolder.SameJSON(rule, c.Task) || c.Spelled != spells(rule) {
 		return fmt.Errorf("the run's task %s differs from the known task of that name: pass the run's rule to Open, or train it again", rule.Name)
 	}
 	c.Task = rule

@@ -59,13 +59,13 @@ func (m *Model) Explain(input, label, against string) ([]Contribution, error) {
 	}
 	b.Len, b.Inputs = b.Lengths[0], b.Inputs[:b.Lengths[0]]
 	values := make([]float64, b.Len)
-	if m.mixture.Linear < 1 {
+	if m.Mixture.Linear < 1 {
 		if values, err = m.attribute(b, weights); err != nil {
 			return nil, err
 		}
 	}
 	words := contributions(input, tokens, values)
-	if m.mixture.Linear > 0 {
+	if m.Mixture.Linear > 0 {
 		err = m.addBaseline(words, input, weights)
 	}
 	return words, err
@@ -87,7 +87,7 @@ func (m *Model) addBaseline(words []Contribution, input string, weights []float6
 		for class, weight := range weights {
 			value += weight * float64(scores[0][class]-scores[i+1][class])
 		}
-		words[i].Value = m.mixture.Number(words[i].Value, value)
+		words[i].Value = m.Mixture.Number(words[i].Value, value)
 	}
 	return nil
 }

@@ -14,17 +14,31 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// LoadFrom loads the weights of the configuration's From, as far as they fit. It sets the From's checksum, or compares
-// it if it is already set.
-func (m *Model) LoadFrom() (layers.LoadReport, error) {
+// Start prepares a model that New has made for training. It loads the weights of the configuration's From, if it has
+// one, as far as they fit, and freezes what its Tune doesn't train. It sets the From's checksum, or compares it if it
+// is already set. For a model that begins as a published one, it also reads what the model needs to answer.
+//
+// If the weights can't be loaded, but a checkpoint of the run may have all of them, unstarted says why.
+func (m *Model) Start() (loaded layers.LoadReport, unstarted, err error) {
+	if from := m.Config.From; from.Dir != "" {
+		loaded, unstarted = m.loadFrom()
+		if unstarted != nil && (from.SHA256 == "" || m.Config.Partial()) {
+			return loaded, nil, unstarted
+		}
+	}
+	return loaded, unstarted, m.completePublished()
+}
+
+// loadFrom loads the weights of the From, and freezes parameters: see Start.
+func (m *Model) loadFrom() (layers.LoadReport, error) {
 	loaded, err := m.loadFit()
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoWeights) {
 		err = fmt.Errorf("it %w", ErrNoWeights)
 	}
 	if err != nil {
-		err = fmt.Errorf("%w %s: %w", ErrFrom, m.Config.From.Dir, err)
+		return loaded, fmt.Errorf("%w %s: %w", ErrFrom, m.Config.From.Dir, err)
 	}
-	return loaded, err
+	return loaded, m.tune(loaded.Kept)
 }
 
 func (m *Model) loadFit() (loaded layers.LoadReport, err error) {
@@ -77,7 +91,7 @@ func (m *Model) Features() (beside.Vectors, error) {
 		err = b.build()
 	}
 	if err == nil {
-		_, err = b.LoadFrom()
+		_, err = b.loadFrom()
 	}
 	if err == nil && m.int8 {
 		err = b.Params.Quantize()
@@ -88,9 +102,9 @@ func (m *Model) Features() (beside.Vectors, error) {
 	return b.textVectors, nil
 }
 
-// Tune freezes the parameters that the run doesn't train, or makes the adapter. The argument fresh lists the parameters
+// tune freezes the parameters that the run doesn't train, or makes the adapter. The argument fresh lists the parameters
 // that weren't loaded.
-func (m *Model) Tune(fresh []string) (err error) {
+func (m *Model) tune(fresh []string) (err error) {
 	c := &m.Config
 	if !c.Partial() {
 		return nil
@@ -99,7 +113,7 @@ func (m *Model) Tune(fresh []string) (err error) {
 	if c.Solved() {
 		scopes = scopes[:1]
 	}
-	if n := c.TunedBlocks(); n > 0 {
+	if n := c.tunedBlocks(); n > 0 {
 		scopes = append(scopes, "norm")
 		for i := c.Model.Layers - n; i < c.Model.Layers; i++ {
 			scopes = append(scopes, fmt.Sprintf("blocks.%d", i))

@@ -23,6 +23,9 @@ type Model struct {
 	Config Config
 	Params *layers.Params
 
+	// Mixture makes the answers from those of the network and of the linear model beside it: see UseNetwork.
+	Mixture logit.Mixture
+
 	// Progress, if set, is called while the model reads many inputs in one call, also before and after training. Its
 	// arguments are the number of inputs that the model has read, and of all inputs of the call. The calls come one at
 	// a time, on any goroutine.
@@ -36,7 +39,6 @@ type Model struct {
 	network  network
 	linear   *beside.Model // the linear model beside the network; nil if there is none
 	noLinear error         // why there is no linear model, if the run had one
-	mixture  logit.Mixture // of the network's answers and those of the linear model
 	free     freeList
 
 	published *publishedStart // the folder of the published model that this one is or began as; otherwise nil
@@ -64,15 +66,8 @@ func (m *Model) Network() Network { return m.network }
 // one.
 func (m *Model) Linear() (*beside.Model, error) { return m.linear, m.noLinear }
 
-// Mixture says how the network and the linear model answer together.
-func (m *Model) Mixture() logit.Mixture { return m.mixture }
-
-// SetLinear sets the linear model beside the network. SetMixture says how they answer together.
-func (m *Model) SetLinear(l *beside.Model)  { m.linear = l }
-func (m *Model) SetMixture(x logit.Mixture) { m.mixture = x }
-
-// HasFeatures reports whether a linear model can replace the head of the network.
-func (m *Model) HasFeatures() bool { return m.features != nil }
+// SetLinear sets the linear model beside the network.
+func (m *Model) SetLinear(l *beside.Model) { m.linear = l }
 
 // encode returns a batch that has only this input, and an Answer without Text: the fields that don't need the model.
 func (m *Model) encode(input string) (data.Batch, Answer) {
@@ -120,9 +115,9 @@ func (m *Model) DescribeParams() string {
 // Config.Mix. Call it before other methods. It returns an error if the network is a head that was solved together with
 // what the linear model reads.
 func (m *Model) UseNetwork() error {
-	if m.mixture.Linear == 1 && m.Config.Solved() {
+	if m.Mixture.Linear == 1 && m.Config.Solved() {
 		return fmt.Errorf("the head of %s was solved together with n-grams, and has no answers without them: train it with --mix=false", m.Config.Task.Name)
 	}
-	m.mixture = logit.Mixture{}
+	m.Mixture = logit.Mixture{}
 	return nil
 }

@@ -28,12 +28,6 @@ var Weights = choices.Table[struct{}]{
 	{Name: Int8Weights, About: "rounded to 8 bits: a quarter of the memory and, with AVX-512 or AVX2, less time per token"},
 }
 
-// KnownWeights returns an error if the table Weights has no such name.
-func KnownWeights(name string) error {
-	_, err := Weights.Index("kind of weights", name)
-	return err
-}
-
 // Errors about models that can't be opened.
 var (
 	ErrNoWeights = runfolder.ErrNoWeights // no weights: the run ended before the end of its first epoch
@@ -80,7 +74,7 @@ func OpenFS(fsys fs.FS, rules ...data.Rule) (*Model, error) {
 }
 
 func open(f runfolder.Folder, base, kept string, rules []data.Rule) (*Model, error) {
-	if err := KnownWeights(kept); err != nil {
+	if _, err := Weights.Index("kind of weights", kept); err != nil {
 		return nil, err
 	}
 	quantize := kept == Int8Weights
@@ -142,11 +136,7 @@ func openUnmerged(f runfolder.Folder, base string, quantize bool, rules []data.R
 		return nil, wrong(err)
 	}
 	if run, ok := s.(runStart); ok && c.Partial() {
-		loaded, err := m.LoadFrom()
-		if err == nil {
-			err = m.Tune(loaded.Kept)
-		}
-		if err != nil {
+		if _, err := m.loadFrom(); err != nil {
 			return nil, run.baseError(err)
 		}
 	}
@@ -186,8 +176,8 @@ func (s publishedStart) complete(m *Model, _ map[string]string) error {
 	return m.SetPrompt(s.model.Prompt)
 }
 
-// CompletePublished is complete for a model that began as a published one. For another model, it does nothing.
-func (m *Model) CompletePublished() error {
+// completePublished is complete for a model that began as a published one. For another model, it does nothing.
+func (m *Model) completePublished() error {
 	if !m.Config.Published() {
 		return nil
 	}

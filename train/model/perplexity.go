@@ -11,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/chats"
 	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/setting"
@@ -68,7 +69,7 @@ func (m *Model) ScoreText(ctx context.Context, files data.TextFiles, o WindowOpt
 	if err := cmp.Or(setting.Between("window", o.Window, 2, m.layout.Len), setting.Between("stride", o.Stride, 1, o.Window-1)); err != nil {
 		return s, err
 	}
-	var texts []Chat
+	var texts []chats.Chat
 	if files.HaveChats() {
 		texts, s.Bytes, err = m.readChats(files)
 	} else {
@@ -96,7 +97,7 @@ func (m *Model) ScoreText(ctx context.Context, files data.TextFiles, o WindowOpt
 }
 
 // readText returns a whole text as one conversation in which all is learned.
-func (m *Model) readText(files data.TextFiles) (texts []Chat, bytes int, err error) {
+func (m *Model) readText(files data.TextFiles) (texts []chats.Chat, bytes int, err error) {
 	text, err := data.OpenText(files, nil)
 	if err != nil {
 		return nil, 0, err
@@ -108,32 +109,32 @@ func (m *Model) readText(files data.TextFiles) (texts []Chat, bytes int, err err
 	}
 	source, _ := m.coder.Tokenizers()
 	input, err := source.(*tokenizer.Pipeline).WithLimit(0).Input(content)
-	var c Chat
+	var c chats.Chat
 	for _, token := range input.Tokens {
 		c.IDs, c.Answers = append(c.IDs, token.ID), append(c.Answers, true)
 	}
 	if err == nil && len(c.IDs) < 2 {
 		err = &InputError{files.Paths[0], fmt.Errorf("the text has %d tokens, too few to predict one", len(c.IDs))}
 	}
-	return []Chat{c}, len(content), err
+	return []chats.Chat{c}, len(content), err
 }
 
 // readChats returns conversations, and the number of bytes that the assistant wrote.
-func (m *Model) readChats(files data.TextFiles) (chats []Chat, bytes int, err error) {
+func (m *Model) readChats(files data.TextFiles) (list []chats.Chat, bytes int, err error) {
 	source, _ := m.coder.Tokenizers()
 	encode, err := m.published.chatEncoder(source)
 	if err != nil {
 		return nil, 0, err
 	}
-	chats, err = chatEncoder(func(messages []tokenizer.Message) (Chat, error) {
+	list, err = chats.Encoder(func(messages []tokenizer.Message) (chats.Chat, error) {
 		for _, message := range messages {
 			if message.Role == "assistant" {
 				bytes += len(message.Content)
 			}
 		}
 		return encode(messages)
-	}).read(files, 0, new(string))
-	return chats, bytes, err
+	}).Read(files, 0, new(string))
+	return list, bytes, err
 }
 
 // scoreRows is the largest number of rows of logits that are computed at a time.

@@ -48,7 +48,7 @@ func (m *Model) Predict(input string) (string, error) {
 // When ctx is done, PredictAll returns ctx.Err() and no answers. If a function of the rule or of a tokenizer panics,
 // PredictAll panics on the caller's goroutine, like train.Fit.
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
-	return m.PredictMixed(ctx, inputs, o, m.mixture)
+	return m.PredictMixed(ctx, inputs, o, m.Mixture)
 }
 
 // PredictMixed is PredictAll with another mixture than the model has.

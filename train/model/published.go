@@ -309,9 +309,3 @@ func (s publishedStart) chatTemplate(name string) (*tokenizer.ChatTemplate, erro
 	}
 	return tokenizer.NamedChatTemplate(name, names[0], names[1])
 }
-
-// Joint returns the LowRank.Joint of an adapter for the published model that the run begins from.
-func (c *Config) Joint() ([][]string, error) {
-	s, err := openArchive(c.Archive, c.Task.Kind)
-	return s.model.Joint(), err
-}

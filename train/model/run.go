@@ -93,16 +93,16 @@ func (s runStart) sum() (string, error) {
 
 // complete sets the mixture and the baseline. There may be no baseline if the model doesn't need it.
 func (s runStart) complete(m *Model, metadata map[string]string) (err error) {
-	m.mixture, err = logit.ReadMixture(metadata)
+	m.Mixture, err = logit.ReadMixture(metadata)
 	if err == nil {
-		err = m.CompletePublished()
+		err = m.completePublished()
 	}
 	if err != nil {
 		return err
 	}
 	m.linear, err = s.saved.ReadLinear(s.Folder, s.id())
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && m.mixture.Linear > 0:
+	case errors.Is(err, fs.ErrNotExist) && m.Mixture.Linear > 0:
 		return s.Missing(runfolder.BaselineFile, runfolder.WeightsFile)
 	case errors.Is(err, fs.ErrNotExist):
 		m.noLinear = s.Lacks(runfolder.BaselineFile)

@@ -139,7 +139,8 @@ func ReadConfig(dir, base string, rules ...data.Rule) (c Config, training []byte
 	return c, training, err
 }
 
-// Begin returns the configuration of the model in a folder, for a task of another kind that begins from it.
+// Begin returns the configuration of the model in a folder, for a task of another kind that begins from it. For a
+// published model, its LowRank has the Joint of an adapter.
 func Begin(dir, base string, kind data.Kind) (Config, error) {
 	s, err := startOf(runfolder.At(dir), base, kind)
 	if err != nil {
@@ -148,6 +149,11 @@ func Begin(dir, base string, kind data.Kind) (Config, error) {
 	c, err := s.config(nil)
 	if published, ok := s.(interface{ archive() ([]byte, error) }); ok && err == nil {
 		c.Archive, err = published.archive()
+	}
+	if err == nil && c.Published() {
+		var model publishedStart
+		model, err = openArchive(c.Archive, kind)
+		c.LowRank.Joint = model.model.Joint()
 	}
 	return c, err
 }

@@ -1,8 +1,6 @@
 package model
 
 import (
-	"strings"
-
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/layers"
@@ -55,25 +53,4 @@ func (m *Model) SpansOf(source string, tags []string) []Span {
 		spans = append(spans, Span{e.Type, start, end, source[start:end]})
 	}
 	return spans
-}
-
-// TokenTags leaves one tag per token in an answer for words: the tag of the token's first word.
-func (m *Model) TokenTags(a *Answer) {
-	words, _, err := m.Config.Task.Tagged(a.Input)
-	if err != nil || a.Err != nil {
-		return
-	}
-	firsts := func(answer string) string {
-		var tags []string
-		for i, tag := range strings.Fields(answer) {
-			if i == 0 || words[i-1].End < words[i].Start {
-				tags = append(tags, tag)
-			}
-		}
-		return strings.Join(tags, " ")
-	}
-	a.Text = firsts(a.Text)
-	for i, t := range a.Top {
-		a.Top[i].Text = firsts(t.Text)
-	}
 }

@@ -7,13 +7,13 @@ import (
 
 // Values of Config.Tune besides "last:" with a number.
 const (
-	TuneAll  = "all"
+	tuneAll  = "all"
 	TuneHead = "head"
 	TuneLoRA = "lora"
 )
 
-// TunedBlocks returns the number of blocks that a Tune of last:N trains, or 0 for another Tune.
-func (c *Config) TunedBlocks() int {
+// tunedBlocks returns the number of blocks that a Tune of last:N trains, or 0 for another Tune.
+func (c *Config) tunedBlocks() int {
 	text, _ := strings.CutPrefix(c.Tune, "last:")
 	n, _ := strconv.Atoi(text)
 	return n
@@ -22,11 +22,11 @@ func (c *Config) TunedBlocks() int {
 // Solved reports whether the run only solves a head.
 func (c *Config) Solved() bool { return c.Tune == TuneHead && c.HasLinear() }
 
-// TunesOwnWeights reports whether the run trains weights of blocks, and not only a head or an adapter.
-func (c *Config) TunesOwnWeights() bool { return c.Tune != TuneHead && c.Tune != TuneLoRA }
+// tunesOwnWeights reports whether the run trains weights of blocks, and not only a head or an adapter.
+func (c *Config) tunesOwnWeights() bool { return c.Tune != TuneHead && c.Tune != TuneLoRA }
 
 // Partial reports whether the run trains only a part of the parameters. From has the rest.
-func (c *Config) Partial() bool { return c.Tune != "" && c.Tune != TuneAll }
+func (c *Config) Partial() bool { return c.Tune != "" && c.Tune != tuneAll }
 
 // needsBase reports whether a model with this configuration needs the one that it began from.
 func (c *Config) needsBase() bool {

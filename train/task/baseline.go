@@ -87,7 +87,7 @@ func (t *Task) fitBaseline(ctx context.Context) error {
 
 // loadedWhole reports whether the model began with all the weights of another model that its features need.
 func (t *Task) loadedWhole() bool {
-	return t.Config.From.Dir != "" && t.unstarted == nil && t.HasFeatures() &&
+	return t.Config.From.Dir != "" && t.unstarted == nil && t.Config.Kind().Linear &&
 		!slices.ContainsFunc(t.Loaded.Kept, func(name string) bool { return name != "head.weight" && name != "head.bias" })
 }
 

@@ -76,7 +76,7 @@ func TestMixtureAtItsEnds(t *testing.T) {
 		}
 		network := evaluatedNetwork(t, task)
 		for weight, want := range map[float64]map[string]float64{0: network, 1: l.Values} {
-			task.SetMixture(mixture{Linear: weight})
+			task.Mixture = mixture{Linear: weight}
 			s := evaluated(t, task)
 			r := judged(t, task, task.Examples(), PredictOptions{})
 			got := kindOf(c.Task.Kind).values(r)
@@ -214,13 +214,13 @@ func TestMixtureInTheSummary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := judged(t, Of(m), task.Examples(), PredictOptions{}); r.Classes.Accuracy() != *s.ValScore || m.Mixture() != task.Mixture() {
-		t.Errorf("the opened model has the accuracy %v and the mixture %+v, want %v and %+v", r.Classes.Accuracy(), m.Mixture(), *s.ValScore, task.Mixture())
+	if r := judged(t, Of(m), task.Examples(), PredictOptions{}); r.Classes.Accuracy() != *s.ValScore || m.Mixture != task.Mixture {
+		t.Errorf("the opened model has the accuracy %v and the mixture %+v, want %v and %+v", r.Classes.Accuracy(), m.Mixture, *s.ValScore, task.Mixture)
 	}
 	part := filepath.Join(t.TempDir(), "part")
 	run(t, made(t, c), part, train.RunOptions{MaxSteps: 1})
-	if m, err = Open(part); err != nil || m.Mixture().Linear != 1 {
-		t.Errorf("the interrupted run has %v and the mixture %+v, want the linear model alone", err, m.Mixture())
+	if m, err = Open(part); err != nil || m.Mixture.Linear != 1 {
+		t.Errorf("the interrupted run has %v and the mixture %+v, want the linear model alone", err, m.Mixture)
 	}
 }
 
@@ -275,8 +275,8 @@ func TestSolvedHead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if l, _ := m.Linear(); mix != (m.Mixture().Linear == 1) || mix && l.Width() != m.Config.Model.Dim {
-				t.Errorf("%s, mix %t: the mixture is %+v", kind, mix, m.Mixture())
+			if l, _ := m.Linear(); mix != (m.Mixture.Linear == 1) || mix && l.Width() != m.Config.Model.Dim {
+				t.Errorf("%s, mix %t: the mixture is %+v", kind, mix, m.Mixture)
 			}
 			want := judged(t, task, task.Examples(), PredictOptions{})
 			got := judged(t, Of(m), task.Examples(), PredictOptions{})

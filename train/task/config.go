@@ -155,7 +155,7 @@ func (c *Config) divide() {
 	switch {
 	case c.Kind().Embeds:
 		t.MicroBatches = 1
-	case c.Kind().Rows && c.Published() && c.TunesOwnWeights():
+	case c.Kind().Rows && c.Published() && c.Tune != model.TuneHead && c.Tune != model.TuneLoRA:
 		t.MicroBatches = 2
 	default:
 		t.MicroBatches = 4

@@ -41,7 +41,7 @@ func TestExplainBaseline(t *testing.T) {
 	if err := task.fitBaseline(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	task.SetMixture(mixture{Linear: 1})
+	task.Mixture = mixture{Linear: 1}
 	const input = "c a d"
 	first, second := task.Config.Task.Classes[0], task.Config.Task.Classes[1]
 	words, err := task.Explain(input, first, second)

@@ -240,7 +240,7 @@ func TestExportFineTuned(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tt.kind == data.KindClassification {
-				m.SetMixture(mixture{Temperature: 1.5})
+				m.Mixture = mixture{Temperature: 1.5}
 			}
 			if tt.tune == "lora" {
 				wantError(t, task.Export(filepath.Join(t.TempDir(), "new")), "still being trained")

@@ -40,7 +40,7 @@ func Judge(ctx context.Context, m *model.Model, examples []data.Example, o model
 		r := newReport(m, examples)
 		return r, r.judgeVectors(ctx, m)
 	}
-	r, err := judgeAnswers(ctx, m, examples, o, m.Mixture())
+	r, err := judgeAnswers(ctx, m, examples, o, m.Mixture)
 	if err != nil {
 		return nil, err
 	}

@@ -129,7 +129,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 			return nil, err
 		}
 	}
-	if x := t.Mixture(); first && x != (logit.Mixture{}) {
+	if x := t.Mixture; first && x != (logit.Mixture{}) {
 		if err := t.save(dir, x); err != nil {
 			return nil, err
 		}

@@ -20,7 +20,7 @@ func (t *Task) mixes() bool {
 // temperature of a network alone, and sets the fields of the summary that depend on single answers. Only the first
 // process of a group does that, except for vectors.
 func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) error {
-	t.SetMixture(t.usualMixture())
+	t.Mixture = t.usualMixture()
 	k, c := t.Config.Kind(), &t.Config
 	if !c.FromRows() || !s.Best.Validated || !first && !k.Embeds {
 		return nil
@@ -28,7 +28,7 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 	var r *Report
 	var err error
 	switch l, _ := t.Linear(); {
-	case t.mixes(), t.HasFeatures() && c.Task.Classes != nil:
+	case t.mixes(), k.Linear && c.Task.Classes != nil:
 		v, failed := t.readValidation(ctx)
 		if failed != nil {
 			return failed
@@ -53,7 +53,7 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 	}
 	s.Chance, s.Guesses = r.chance, (k.Embeds || c.Task.Pairs) && t.guesses(r, s.Score)
 	if t.mixes() {
-		x := t.Mixture()
+		x := t.Mixture
 		s.Linear, s.Answers = &x.Linear, r.kind.values(r)
 	}
 	return nil
@@ -138,18 +138,18 @@ func (t *Task) chooseMixture(v *validation) {
 		if known && s.numbers == nil {
 			x.Temperature = temperatureOf(s.linear, s.classes, s.width, leastTemperature)
 		}
-		t.SetMixture(x)
+		t.Mixture = x
 	case known && t.mixes():
-		t.SetMixture(s.mix(t.Config.usualLinear()))
+		t.Mixture = s.mix(t.Config.usualLinear())
 	case known:
-		t.SetMixture(logit.Mixture{Temperature: temperatureOf(s.network, s.classes, s.width, 1)})
+		t.Mixture = logit.Mixture{Temperature: temperatureOf(s.network, s.classes, s.width, 1)}
 	}
 }
 
 // judgeMixed returns the report and the score of the validation rows, answered with the model's mixture.
 func (t *Task) judgeMixed(ctx context.Context, v *validation) (*Report, Score, error) {
-	loss := v.sides.loss(t.Mixture(), t.classWeights)
-	if err := t.Mix(v.answers, v.outputs, t.Mixture()); err != nil {
+	loss := v.sides.loss(t.Mixture, t.classWeights)
+	if err := t.Mix(v.answers, v.outputs, t.Mixture); err != nil {
 		return nil, Score{}, err
 	}
 	v.report.judgeAll(t.Model, v.report.Judged, v.answers)
@@ -159,7 +159,7 @@ func (t *Task) judgeMixed(ctx context.Context, v *validation) (*Report, Score, e
 // values returns the validation metrics of the answers, as a check has them.
 func (v *validation) values(t *Task) map[string]float64 {
 	values := map[string]float64{}
-	for _, some := range []map[string]float64{v.report.kind.values(v.report), v.ofLabel(&t.Config, t.Mixture())} {
+	for _, some := range []map[string]float64{v.report.kind.values(v.report), v.ofLabel(&t.Config, t.Mixture)} {
 		for name, value := range some {
 			values["val_"+name] = value
 		}
