@@ -30,8 +30,8 @@ var Weights = choices.Table[struct{}]{
 
 // Errors about models that can't be opened.
 var (
-	ErrNoWeights = runfolder.ErrNoWeights // no weights: the run ended before the end of its first epoch
-	ErrFrom      = errors.New("can't start from")
+	ErrNoWeights = runfolder.ErrNoWeights         // no weights: the run ended before the end of its first epoch
+	ErrFrom      = errors.New("can't start from") // wrapped with the folder that a run begins from, and the reason
 )
 
 // Open returns the trained model of a run folder. If the model learned your own rule, pass that rule. Without it, the

@@ -43,6 +43,7 @@ func (s TextScore) BitsPerByte() float64 {
 	return s.Loss * float64(s.Tokens) / math.Ln2 / float64(s.Bytes)
 }
 
+// String describes the score on one line.
 func (s TextScore) String() string {
 	return fmt.Sprintf("Loss=%.6f per token, perplexity %.4f, %.6f bits per byte (%d tokens, %d bytes)", s.Loss, s.Perplexity(), s.BitsPerByte(), s.Tokens, s.Bytes)
 }

@@ -26,7 +26,7 @@ func tagNetwork(m *Model) (network, error) {
 // A tagger is the network of tagging.
 type tagger struct {
 	classifier
-	tags []string // text of each id, or nil: see entityTags
+	tags []string // text of each id, or nil: see Config.EntityTags
 }
 
 // spans returns the entities that the chosen tags mark in the input.
