@@ -74,7 +74,7 @@ func (c *Config) checkUnits() error {
 		return setting.Errorf("%s %s can't have %s: its answers aren't split into units", setting.Path("task"), c.Task.Name, setting.Path("data.target_units"))
 	case c.Task.Pairs && !k.Pairs:
 		return setting.Errorf("%s can't be set: a task of kind %s learns one text per row", setting.Path("task.pairs"), c.Task.Kind)
-	case c.Mix && !c.HasLinear():
+	case c.Mix && !c.hasLinear():
 		return setting.Errorf("%s is for classification, regression and tagging with the rows of a file, not for the task %s", setting.Path("mix"), c.Task.Name)
 	}
 	for i, units := range []tokenizer.Units{d.SourceUnits, d.TargetUnits} {

@@ -99,8 +99,8 @@ func (c *Config) NeedsFile() bool {
 	return k.Name != "" && !k.Rows || KindOf(data.Kind(c.Task.Name)).Name != ""
 }
 
-// HasLinear reports whether a linear model stands beside the model.
-func (c *Config) HasLinear() bool { return c.FromRows() && KindOf(c.Task.Kind).Linear }
+// hasLinear reports whether a linear model stands beside the model.
+func (c *Config) hasLinear() bool { return c.FromRows() && KindOf(c.Task.Kind).Linear }
 
 // Chats reports whether a text model learned what the assistant writes in conversations. task.New sets Data.Columns to
 // data.ChatKey if the file has conversations: see data.TextFiles.Chats.
@@ -119,11 +119,11 @@ func (c *Config) CutsStart() bool {
 // model.dim. Its method Message can give settings other names.
 type ConfigError = setting.Error
 
-// Kind returns the kind of the configuration's task. Classes and Spans depend on the data: for a rule without a file,
-// whole answers are chosen.
+// Kind returns the kind of the configuration's task. Classes, Spans and Linear depend on the data: for a rule without a
+// file, whole answers are chosen.
 func (c *Config) Kind() Kind {
 	k := KindOf(c.Task.Kind)
-	k.Spans = k.Spans && c.EntityTags() != nil
+	k.Spans, k.Linear = k.Spans && c.EntityTags() != nil, c.hasLinear()
 	if c.Drawn() {
 		k.Classes, k.Aligned = c.Task.Classes != nil, false
 	}

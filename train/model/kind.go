@@ -24,7 +24,7 @@ type Kind struct {
 	Numbers     bool // an answer is a number: see Answer.Number
 	Aligned     bool // each symbol of a source has one symbol in the answer
 	Causal      bool // no position sees a later one: batches have no lengths, and the last position gives the answer
-	Linear      bool // a linear model of words and characters can give the answers, too
+	Linear      bool // a linear model beside the network can give the answers, too
 
 	units string // allowed units of the sources and answers of a file
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
-	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/setting"
 )
 
@@ -48,11 +47,6 @@ func (m *Model) Predict(input string) (string, error) {
 // When ctx is done, PredictAll returns ctx.Err() and no answers. If a function of the rule or of a tokenizer panics,
 // PredictAll panics on the caller's goroutine, like train.Fit.
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
-	return m.PredictMixed(ctx, inputs, o, m.Mixture)
-}
-
-// PredictMixed is PredictAll with another mixture than the model has.
-func (m *Model) PredictMixed(ctx context.Context, inputs []string, o PredictOptions, x logit.Mixture) ([]Answer, error) {
 	if o.Beam < 0 || o.Beam > MaxBeam {
 		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
 	}
@@ -78,7 +72,7 @@ func (m *Model) PredictMixed(ctx context.Context, inputs []string, o PredictOpti
 	if o.Threshold != (Threshold{}) {
 		wanted = 2
 	}
-	answers, rows, err := m.read(ctx, inputs, query{mixture: x, top: wanted}, max(1, o.Beam))
+	answers, rows, err := m.read(ctx, inputs, query{mixture: m.Mixture, top: wanted}, max(1, o.Beam))
 	if err != nil {
 		return nil, err
 	}

@@ -127,27 +127,21 @@ func fileKind(path string) string {
 // JSON; they are empty for a published model. It takes the functions of the rule from the given rule of the same name,
 // or from Heed's own. If there is none, the functions are nil. The folder is one that OpenBase opens: if base isn't
 // empty, the configuration's From is then base.
-func ReadConfig(dir, base string, rules ...data.Rule) (c Config, training []byte, err error) {
-	s, err := startOf(runfolder.At(dir), base, "")
+//
+// If kind isn't empty, the configuration is for a task of this kind that begins from the folder. For a published model,
+// it then has the Archive, and its LowRank has the Joint of an adapter.
+func ReadConfig(dir, base string, kind data.Kind, rules ...data.Rule) (c Config, training []byte, err error) {
+	s, err := startOf(runfolder.At(dir), base, kind)
 	if err != nil {
 		return c, nil, err
 	}
 	if run, ok := s.(runStart); ok {
 		training = run.training
 	}
-	c, err = s.config(rules)
-	return c, training, err
-}
-
-// Begin returns the configuration of the model in a folder, for a task of another kind that begins from it. For a
-// published model, its LowRank has the Joint of an adapter.
-func Begin(dir, base string, kind data.Kind) (Config, error) {
-	s, err := startOf(runfolder.At(dir), base, kind)
-	if err != nil {
-		return Config{}, err
+	if c, err = s.config(rules); err != nil || kind == "" {
+		return c, training, err
 	}
-	c, err := s.config(nil)
-	if published, ok := s.(interface{ archive() ([]byte, error) }); ok && err == nil {
+	if published, ok := s.(interface{ archive() ([]byte, error) }); ok {
 		c.Archive, err = published.archive()
 	}
 	if err == nil && c.Published() {
@@ -155,5 +149,5 @@ func Begin(dir, base string, kind data.Kind) (Config, error) {
 		model, err = openArchive(c.Archive, kind)
 		c.LowRank.Joint = model.model.Joint()
 	}
-	return c, err
+	return c, training, err
 }

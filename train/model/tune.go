@@ -20,7 +20,7 @@ func (c *Config) tunedBlocks() int {
 }
 
 // Solved reports whether the run only solves a head.
-func (c *Config) Solved() bool { return c.Tune == TuneHead && c.HasLinear() }
+func (c *Config) Solved() bool { return c.Tune == TuneHead && c.hasLinear() }
 
 // tunesOwnWeights reports whether the run trains weights of blocks, and not only a head or an adapter.
 func (c *Config) tunesOwnWeights() bool { return c.Tune != TuneHead && c.Tune != TuneLoRA }
@@ -30,5 +30,5 @@ func (c *Config) Partial() bool { return c.Tune != "" && c.Tune != tuneAll }
 
 // needsBase reports whether a model with this configuration needs the one that it began from.
 func (c *Config) needsBase() bool {
-	return c.Partial() || c.From.Dir != "" && c.Mix && c.HasLinear()
+	return c.Partial() || c.From.Dir != "" && c.Mix && c.hasLinear()
 }

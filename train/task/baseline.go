@@ -59,7 +59,7 @@ func (t *Task) fitLinear(ctx context.Context, vectors beside.Vectors, bare bool)
 // fitBaseline fits the baseline, if the task has one: the linear model that is compared with the network, and whose
 // answers are mixed with those of the network.
 func (t *Task) fitBaseline(ctx context.Context) error {
-	if l, _ := t.Linear(); !t.Config.HasLinear() || l != nil {
+	if l, _ := t.Linear(); !t.Config.Kind().Linear || l != nil {
 		return nil
 	}
 	var vectors beside.Vectors
@@ -97,7 +97,18 @@ func baselineReport(ctx context.Context, m *model.Model, examples []data.Example
 	if l, err := m.Linear(); l == nil || len(examples) == 0 {
 		return nil, err
 	}
-	return judgeAnswers(ctx, m, examples, model.PredictOptions{}, logit.Mixture{Linear: 1})
+	return judgeMixture(ctx, m, examples, logit.Mixture{Linear: 1})
+}
+
+// judgeMixture compares the answers of another mixture than the model has with the examples.
+func judgeMixture(ctx context.Context, m *model.Model, examples []data.Example, x logit.Mixture) (*Report, error) {
+	return judgeAnswers(m, examples, func(sources []string) ([]model.Answer, error) {
+		answers, outputs, err := m.Outputs(ctx, sources, x)
+		if err == nil {
+			err = m.Mix(answers, outputs, x)
+		}
+		return answers, err
+	})
 }
 
 // takeBaseline lets the first process read the folder's baseline, or fit and write it. The other processes don't need

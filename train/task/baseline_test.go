@@ -299,7 +299,7 @@ func TestSolvedHead(t *testing.T) {
 // judgedAs returns the report of a mixture on the validation rows.
 func judgedAs(t testing.TB, task *Task, x mixture) *Report {
 	t.Helper()
-	r, err := judgeAnswers(t.Context(), task.Model, task.Examples(), PredictOptions{}, x)
+	r, err := judgeMixture(t.Context(), task.Model, task.Examples(), x)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -135,7 +135,7 @@ func rowDefaults(c *Config) {
 		},
 	}}
 	c.Training.LabelSmoothing = c.Kind().smoothing
-	c.Mix = c.Kind().Linear
+	c.Mix = kindOf(c.Task.Kind).about().Linear
 }
 
 // tuned changes the defaults for some rules, so that they are learned better or faster.

@@ -21,7 +21,7 @@ func ReadConfig(dir string, rules ...data.Rule) (Config, error) {
 // ReadConfigBase is like ReadConfig for a folder that model.OpenBase opens. If base isn't empty, the configuration's
 // From is then base.
 func ReadConfigBase(dir, base string, rules ...data.Rule) (Config, error) {
-	c, training, failed := model.ReadConfig(dir, base, rules...)
+	c, training, failed := model.ReadConfig(dir, base, "", rules...)
 	if failed == nil && c.Opened() {
 		return Config{c, Defaults(data.Rule{Kind: data.KindText}).Training}, nil
 	}

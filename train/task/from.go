@@ -17,7 +17,7 @@ import (
 // For a published model, StartFrom also chooses settings of training that suit fine-tuning: few epochs, and a learning
 // rate that depends on c.Tune, so set Tune first. If dir lacks weights of its model, also set c.From.Base first.
 func (c *Config) StartFrom(dir string) error {
-	from, err := model.Begin(dir, c.From.Base, c.Task.Kind)
+	from, _, err := model.ReadConfig(dir, c.From.Base, c.Task.Kind)
 	if err != nil {
 		return err
 	}

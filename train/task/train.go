@@ -53,7 +53,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 	if !first || options.Log == nil {
 		options.Log = io.Discard
 	}
-	if t.Config.HasLinear() {
+	if t.Config.Kind().Linear {
 		if first {
 			err = t.takeBaseline(ctx, w)
 		}
