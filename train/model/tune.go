@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Values of Config.Tune besides "last:" with a number.
+// Values of Config.Tune besides "last:" with a number: all parameters, the last layer, or a low-rank adapter.
 const (
 	tuneAll  = "all"
 	TuneHead = "head"
