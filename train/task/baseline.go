@@ -15,6 +15,7 @@ import (
 	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 )
 
@@ -53,7 +54,34 @@ func (t *Task) fitLinear(ctx context.Context, vectors beside.Vectors, bare bool)
 	}
 	l := &beside.Model{Model: m, Vectors: vectors}
 	l.Remember(s.Validation.Example, l.ScoresOf(parts[1].texts, 0), starts)
-	return l, held.loss(logit.Mixture{Linear: 1}, t.classWeights), nil
+	if t.few() && !c.Kind().Aligned {
+		l.Held, err = t.heldText(held)
+	}
+	return l, held.loss(logit.Mixture{Linear: 1}, t.classWeights), err
+}
+
+// fewJudged is the number of validation rows below which a linear model is also judged by the training rows, each
+// answered by a model that hasn't seen it.
+const fewJudged = 200
+
+// few reports whether the validation rows are few.
+func (t *Task) few() bool { return len(t.Examples()) < fewJudged }
+
+// heldText says how good the answers of linear models to training rows are that they haven't seen.
+func (t *Task) heldText(held sides) (string, error) {
+	examples := make([]data.Example, len(held.rows))
+	outputs, answers := make([]model.Output, len(held.rows)), make([]model.Answer, len(held.rows))
+	for i, row := range held.rows {
+		examples[i] = t.set.(*rowSet).Train.Example(row)
+		answers[i].Input = examples[i].Source
+		outputs[i] = model.Output{Input: i, Linear: held.linear[i*held.width:][:held.width]}
+	}
+	if err := t.Mix(answers, outputs, logit.Mixture{Linear: 1}); err != nil {
+		return "", err
+	}
+	r := newReport(t.Model, examples)
+	r.judgeAll(t.Model, r.Judged, answers)
+	return valuesText(fmt.Sprintf("Held out in turn, %s: the linear model", text.Count(len(examples), "training row")), r.metrics, r.kind.values(r)), nil
 }
 
 // fitBaseline fits the baseline, if the task has one: the linear model that is compared with the network, and whose
