@@ -10,7 +10,9 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
+	"github.com/heed-go/heed/internal/linear/beside"
 	"github.com/heed-go/heed/internal/linear/fit"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/text"
@@ -22,15 +24,15 @@ func linearRows(p rows.Part) linear.Rows {
 	return linear.Rows{N: p.Len(), Text: func(i int) string { return p.Example(i).Source }}
 }
 
-// fitLinear fits a linear model to the rows. If begun isn't nil, it makes vectors of the sources. If bare is true, the
-// model reads only them. It returns also the loss on the training rows, by models that haven't seen the row.
-func (t *Task) fitLinear(ctx context.Context, begun *model.Model, bare bool) (*model.Linear, float64, error) {
+// fitLinear fits a linear model to the rows. If vectors isn't nil, it makes vectors of the sources. If bare is true,
+// the model reads only them. It returns also the loss on the training rows, by models that haven't seen the row.
+func (t *Task) fitLinear(ctx context.Context, vectors beside.Vectors, bare bool) (*beside.Model, float64, error) {
 	c, s := &t.Config, t.set.(*rowSet)
 	o := fit.Options{Pairs: c.Task.Pairs, Seed: c.Seed, Bare: bare, Weights: t.classWeights}
 	if c.Kind().Aligned {
 		o.Grams = linear.TokenGrams
 	}
-	if begun != nil {
+	if vectors != nil {
 		o.Width = c.Model.Dim
 	}
 	kind := kindOf(c.Task.Kind).about().linear
@@ -39,7 +41,7 @@ func (t *Task) fitLinear(ctx context.Context, begun *model.Model, bare bool) (*m
 	var starts []int // of the validation rows
 	for i, part := range []rows.Part{s.Train, s.Validation} {
 		var err error
-		if parts[i].texts, starts, err = c.LinearTexts(ctx, linearRows(part), begun); err != nil {
+		if parts[i].texts, starts, err = beside.Texts(ctx, &c.Task, linearRows(part), vectors); err != nil {
 			return nil, 0, err
 		}
 		for answer := range part.Answers() {
@@ -50,12 +52,12 @@ func (t *Task) fitLinear(ctx context.Context, begun *model.Model, bare bool) (*m
 	if err != nil {
 		return nil, 0, err
 	}
-	l := &model.Linear{Model: m, Begun: begun}
+	l := &beside.Model{Model: m, Vectors: vectors}
 	l.Remember(s.Validation.Example, l.ScoresOf(parts[1].texts, 0), starts)
 	if t.few() && !c.Kind().Aligned {
 		l.Held, err = t.heldText(held)
 	}
-	return l, held.loss(model.Mixture{Linear: 1}, t.classWeights), err
+	return l, held.loss(logit.Mixture{Linear: 1}, t.classWeights), err
 }
 
 // fewJudged is the number of validation rows below which a linear model is also judged by the training rows, each
@@ -74,7 +76,7 @@ func (t *Task) heldText(held sides) (string, error) {
 		answers[i].Input = examples[i].Source
 		outputs[i] = model.Output{Input: i, Linear: held.linear[i*held.width:][:held.width]}
 	}
-	if err := t.Mix(answers, outputs, model.Mixture{Linear: 1}); err != nil {
+	if err := t.Mix(answers, outputs, logit.Mixture{Linear: 1}); err != nil {
 		return "", err
 	}
 	r := newReport(t.Model, examples)
@@ -85,17 +87,17 @@ func (t *Task) heldText(held sides) (string, error) {
 // fitBaseline fits the baseline, if the task has one: the linear model that is compared with the network, and whose
 // answers are mixed with those of the network.
 func (t *Task) fitBaseline(ctx context.Context) error {
-	if l, _ := t.Linear(); !t.Config.HasLinear() || l != nil {
+	if l, _ := t.Linear(); !t.Config.Kind().Linear || l != nil {
 		return nil
 	}
-	var begun *model.Model
-	var l *model.Linear
+	var vectors beside.Vectors
+	var l *beside.Model
 	var err error
 	if t.Config.Mix && t.loadedWhole() {
-		begun, err = t.Begun()
+		vectors, err = t.Features()
 	}
 	if err == nil {
-		l, t.held, err = t.fitLinear(ctx, begun, false)
+		l, t.held, err = t.fitLinear(ctx, vectors, false)
 	}
 	if errors.Is(err, fit.ErrTooLarge) { // then the configuration has no Mix
 		return nil
@@ -113,7 +115,7 @@ func (t *Task) fitBaseline(ctx context.Context) error {
 
 // loadedWhole reports whether the model began with all the weights of another model that its features need.
 func (t *Task) loadedWhole() bool {
-	return t.Config.From.Dir != "" && t.unstarted == nil && t.HasFeatures() &&
+	return t.Config.From.Dir != "" && t.unstarted == nil && t.Config.Kind().Linear &&
 		!slices.ContainsFunc(t.Loaded.Kept, func(name string) bool { return name != "head.weight" && name != "head.bias" })
 }
 
@@ -123,7 +125,18 @@ func baselineReport(ctx context.Context, m *model.Model, examples []data.Example
 	if l, err := m.Linear(); l == nil || len(examples) == 0 {
 		return nil, err
 	}
-	return judgeAnswers(ctx, m, examples, model.PredictOptions{}, model.Mixture{Linear: 1})
+	return judgeMixture(ctx, m, examples, logit.Mixture{Linear: 1})
+}
+
+// judgeMixture compares the answers of another mixture than the model has with the examples.
+func judgeMixture(ctx context.Context, m *model.Model, examples []data.Example, x logit.Mixture) (*Report, error) {
+	return judgeAnswers(m, examples, func(sources []string) ([]model.Answer, error) {
+		answers, outputs, err := m.Outputs(ctx, sources, x)
+		if err == nil {
+			err = m.Mix(answers, outputs, x)
+		}
+		return answers, err
+	})
 }
 
 // takeBaseline lets the first process read the folder's baseline, or fit and write it. The other processes don't need
@@ -131,7 +144,7 @@ func baselineReport(ctx context.Context, m *model.Model, examples []data.Example
 func (t *Task) takeBaseline(ctx context.Context, w *runfolder.Writer) error {
 	l, err := t.Config.ReadLinear(w.Folder, t.Config.id())
 	if err == nil && l.Width() > 0 {
-		l.Begun, err = t.Begun()
+		l.Vectors, err = t.Features()
 	}
 	if err == nil {
 		t.SetLinear(l)

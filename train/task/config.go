@@ -135,7 +135,7 @@ func rowDefaults(c *Config) {
 		},
 	}}
 	c.Training.LabelSmoothing = c.Kind().smoothing
-	c.Mix = c.Kind().Linear
+	c.Mix = kindOf(c.Task.Kind).about().Linear
 }
 
 // tuned changes the defaults for some rules, so that they are learned better or faster.
@@ -155,7 +155,7 @@ func (c *Config) divide() {
 	switch {
 	case c.Kind().Embeds:
 		t.MicroBatches = 1
-	case c.Kind().Rows && c.Published() && c.TunesOwnWeights():
+	case c.Kind().Rows && c.Published() && c.Tune != model.TuneHead && c.Tune != model.TuneLoRA:
 		t.MicroBatches = 2
 	default:
 		t.MicroBatches = 4

@@ -39,18 +39,20 @@ func Judge(ctx context.Context, m *model.Model, examples []data.Example, o model
 		r := newReport(m, examples)
 		return r, r.judgeVectors(ctx, m)
 	}
-	r, err := judgeAnswers(ctx, m, examples, o, m.Mixture())
+	r, err := judgeAnswers(m, examples, func(sources []string) ([]model.Answer, error) {
+		return m.PredictAll(ctx, sources, o)
+	})
 	if err != nil {
 		return nil, err
 	}
 	return r, r.besideBaseline(ctx, m, examples)
 }
 
-// judgeAnswers compares the answers of a mixture with the examples' answers.
-func judgeAnswers(ctx context.Context, m *model.Model, examples []data.Example, o model.PredictOptions, x model.Mixture) (*Report, error) {
+// judgeAnswers compares the answers that a function returns with the examples' answers.
+func judgeAnswers(m *model.Model, examples []data.Example, answer func(sources []string) ([]model.Answer, error)) (*Report, error) {
 	r := newReport(m, examples)
 	for part := range slices.Chunk(r.Judged, judgeBatch) {
-		answers, err := m.PredictMixed(ctx, sourcesOf(part), o, x)
+		answers, err := answer(sourcesOf(part))
 		if err != nil {
 			return nil, err
 		}

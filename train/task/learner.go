@@ -8,7 +8,6 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/model"
 )
 
 // A learner is what a network learns.
@@ -41,7 +40,7 @@ func one(metric func(b *layers.Build, logits, targets *G.Node) (train.Metric, er
 
 // targets returns the correct ids.
 func (c labelLearner) targets(b data.Batch) []*tensor.Dense {
-	return []*tensor.Dense{model.IntTensor(b.Targets, b.Size, b.TargetLen)}
+	return []*tensor.Dense{ops.IntTensor(b.Targets, b.Size, b.TargetLen)}
 }
 
 func (c labelLearner) loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss layers.Loss, metrics []train.Metric, err error) {

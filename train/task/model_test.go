@@ -1,6 +1,9 @@
 package task
 
-import "github.com/heed-go/heed/train/model"
+import (
+	"github.com/heed-go/heed/internal/logit"
+	"github.com/heed-go/heed/train/model"
+)
 
 // Names of package model that the tests use.
 type (
@@ -20,7 +23,7 @@ type (
 	Span            = model.Span
 	Threshold       = model.Threshold
 	WindowOptions   = model.WindowOptions
-	mixture         = model.Mixture
+	mixture         = logit.Mixture
 )
 
 var (

@@ -106,7 +106,7 @@ func (c *Config) planPass(steps int) error {
 	return nil
 }
 
-// linearTexts returns the number of texts that the linear model learns: see Config.linearTexts. If tokens have several
+// linearTexts returns the number of texts that the linear model learns: see beside.Texts. If tokens have several
 // pieces, it counts the pieces.
 func (s *rowSet) linearTexts(c *Config) int {
 	if c.Kind().Aligned {

@@ -12,6 +12,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
@@ -64,7 +65,7 @@ func New(c Config) (*Task, error) {
 	if err := c.check(false); err != nil {
 		return nil, err
 	}
-	c.Spelled = model.Spells(c.Task)
+	c.Spelled = c.Task.Spell != nil || c.Task.Read != nil
 	s, err := open(&c)
 	if err != nil {
 		return nil, err
@@ -82,18 +83,7 @@ func New(c Config) (*Task, error) {
 		return nil, setting.As(err)
 	}
 	t := &Task{Model: m, Config: c, set: s}
-	if c.From.Dir != "" {
-		t.Loaded, err = m.LoadFrom()
-		if err == nil {
-			err = m.Tune(t.Loaded.Kept)
-		}
-		if err != nil && (c.From.SHA256 == "" || c.Partial()) {
-			s.close()
-			return nil, err
-		}
-		t.unstarted = err
-	}
-	if err := m.CompletePublished(); err != nil {
+	if t.Loaded, t.unstarted, err = m.Start(); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -191,7 +181,7 @@ func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	if err := model.CheckFinite(values["val_loss"]); err != nil {
+	if err := logit.CheckFinite(values["val_loss"]); err != nil {
 		return Score{}, err
 	}
 	s := t.score(values["val_loss"], values)
