@@ -31,12 +31,14 @@ func (c *Config) usualLinear() float64 {
 	return 0.5
 }
 
-// unusual is what the validation loss must gain, in nats of all rows together, for each 1 by which the linear model's
-// weight differs from the usual one: the weight that few rows choose is noise. A wrong answer counts as one nat more.
-const unusual = 4
+// sharpening is the temperature with which mix counts wrong answers: the probabilities of all other answers, added up,
+// once the likeliest ones are likelier. It is nearly the number of wrong answers, with less noise. The weight with the
+// least cross-entropy is too low for a linear model, whose answers are better than its probabilities.
+const sharpening = 0.5
 
 // mix returns the mixture that fits best. The network is calibrated before, so that a weight means the same for a
-// network that is too sure.
+// network that is too sure. The weight that few rows choose is noise, so one that differs from the usual weight by 1 must
+// save one wrong answer, or for numbers as much as two standard deviations.
 func (s *sides) mix(usual float64) logit.Mixture {
 	const steps = 20
 	calibrated, sure, scale := *s, 1.0, 0.0
@@ -44,15 +46,14 @@ func (s *sides) mix(usual float64) logit.Mixture {
 		sure = temperatureOf(s.network, s.classes, s.width, 1)
 		calibrated.network = logit.Mixture{Temperature: sure}.Logits(slices.Clone(s.network), nil, s.width)
 	} else { // errors are compared with those of the better side
-		scale = 2 * min(s.loss(logit.Mixture{}, nil), s.loss(logit.Mixture{Linear: 1}, nil))
+		scale = 8 * min(s.loss(logit.Mixture{}, nil), s.loss(logit.Mixture{Linear: 1}, nil))
 	}
 	best, least := logit.Mixture{}, math.Inf(1)
 	for i := range steps + 1 {
 		x := logit.Mixture{Linear: float64(i) / steps}
-		cost := unusual * math.Abs(x.Linear-usual)
+		cost := math.Abs(x.Linear - usual)
 		if s.numbers == nil {
-			x.Temperature = temperatureOf(x.Logits(calibrated.network, s.linear, s.width), s.classes, s.width, leastTemperature)
-			cost += float64(len(s.classes))*calibrated.loss(x, nil) + float64(calibrated.wrong(x))
+			cost += calibrated.wrong(logit.Mixture{Linear: x.Linear, Temperature: sharpening})
 		} else if scale > 0 {
 			cost += float64(len(s.numbers)) * s.loss(x, nil) / scale
 		}
@@ -61,6 +62,7 @@ func (s *sides) mix(usual float64) logit.Mixture {
 		}
 	}
 	if s.numbers == nil { // one weight and one temperature for the network as it is
+		best.Temperature = temperatureOf(best.Logits(calibrated.network, s.linear, s.width), s.classes, s.width, leastTemperature)
 		network, linear := (1-best.Linear)/sure/best.Temperature, best.Linear/best.Temperature
 		best = logit.Mixture{Linear: rounded(linear / (network + linear)), Temperature: min(rounded(1/(network+linear)), 1/leastScale)}
 	}
@@ -92,15 +94,15 @@ func (s *sides) loss(x logit.Mixture, weights []float64) float64 {
 	return total / max(count, math.SmallestNonzeroFloat64)
 }
 
-// wrong returns the number of wrong choices.
-func (s *sides) wrong(x logit.Mixture) (n int) {
+// wrong returns the sum of the probabilities that the mixture gives to other choices than the right ones.
+func (s *sides) wrong(x logit.Mixture) (sum float64) {
 	logits := x.Logits(slices.Clone(s.network), s.linear, s.width)
 	for i, class := range s.classes {
-		if best, _ := logit.Likeliest(logits[i*s.width:][:s.width]); best != class {
-			n++
-		}
+		row := logits[i*s.width:][:s.width]
+		best, logProb := logit.Likeliest(row)
+		sum += 1 - math.Exp(float64(row[class]-row[best])+logProb)
 	}
-	return n
+	return sum
 }
 
 // leastTemperature is the least temperature of a mixture. A network alone has at least 1: if all of a few validation
