@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // The scores of a file agree with the answers that heed eval writes.
@@ -83,7 +83,7 @@ func TestEvalClassificationAndTagging(t *testing.T) {
 			write(t, path, test.content)
 			out := succeed(t, "eval", dir, "--data="+path)
 			hasWords(t, out, test.want...)
-			var scores task.Scores
+			var scores judge.Scores
 			if line := succeed(t, "eval", dir, "--data="+path, "--json"); json.Unmarshal([]byte(line), &scores) != nil || strings.Count(line, "\n") != 1 {
 				t.Errorf("heed eval --json prints %q, want one line with an object", line)
 			}

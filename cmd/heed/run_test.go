@@ -20,6 +20,7 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // readRun returns a run's summary and history.
@@ -109,7 +110,7 @@ func TestTrainEvalPredict(t *testing.T) {
 
 			c, err := task.ReadConfig(dir)
 			must(t, err)
-			kind := c.Kind()
+			kind := judge.KindOf(&c.Config)
 			s, history := readRun(t, dir)
 			whole := kind.Score // score of all validation rows together
 			if kind.Embeds {

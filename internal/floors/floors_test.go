@@ -28,6 +28,7 @@ var floors = [][]string{
 	{"train/task/serve/openai"},
 	{"train/report", "train/task/serve"},
 	{"train/task", "train/mpi", "internal/llama2c"},
+	{"train/task/judge"},
 	{"train/model"},
 	{"internal/runfolder/runlog", "layers/pretrained"},
 	{"train", "layers/decode"},

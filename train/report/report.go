@@ -46,7 +46,7 @@ import (
 	"github.com/heed-go/heed/internal/webpage"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/score"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // A Run describes a training run for a page. Its Result needs at least one check in the History.
@@ -76,7 +76,7 @@ type Run struct {
 
 	dir          string        // run folder of a task; empty if there is none
 	task, seed   string        // of a task; empty if there is none
-	kind         task.Kind     // of a task; zero if there is none
+	kind         judge.Kind    // of a task; zero if there is none
 	texts        []tile        // scores of a task whose rows have several texts; nil for other tasks
 	unit         string        // unit of losses, after a comma; empty if there is none
 	linear       *float64      // weight of the linear model in a task's answers: see task.Summary

@@ -20,6 +20,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // trained trains a small model. If content isn't empty, it is the text of the data file. It returns the task, and a
@@ -392,7 +393,7 @@ func TestDiffer(t *testing.T) {
 
 // A wrong label stands beside the right one as it is. A wrong sequence has a mark where it differs.
 func TestExampleOfMarksSequencesOnly(t *testing.T) {
-	wrong := task.Judged{Source: "a", References: []string{"shipping"}, Answer: model.Answer{Text: "shopping"}}
+	wrong := judge.Judged{Source: "a", References: []string{"shipping"}, Answer: model.Answer{Text: "shopping"}}
 	if e := exampleOf(wrong, false, tokenizer.Characters); e.Answer != (parts{Before: "shopping"}) || e.Want != (parts{Before: "shipping"}) {
 		t.Errorf("for a label, got %+v and %+v, want both without a middle", e.Answer, e.Want)
 	}
@@ -530,7 +531,7 @@ func TestCompare(t *testing.T) {
 func TestMonitoredTiles(t *testing.T) {
 	r := &Run{
 		Config:       train.Config{Stopping: train.StoppingConfig{Monitor: "val_recall[odd]", Mode: "max"}},
-		kind:         task.Kind{Kind: model.Kind{Classes: true}, Score: "accuracy", Share: true},
+		kind:         judge.Kind{Kind: model.Kind{Classes: true}, Score: "accuracy", Share: true},
 		mostFrequent: func(metric string) (string, float64, bool) { return "even", 0.9, metric == "accuracy" },
 	}
 	c := train.Check{Validated: true, Metrics: map[string]float64{"val_accuracy": 0.95, "val_recall[odd]": 0.4}}

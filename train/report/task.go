@@ -17,6 +17,7 @@ import (
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // hidden lists settings of a task that pages leave out: they are only for programs, or contain text from the data.
@@ -35,7 +36,7 @@ func FromTask(dir string, t *task.Run) *Run {
 		Title:  c.Task.Name, About: learned(t, best),
 		Config:   c.Training.Config,
 		Settings: settings,
-		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), kind: c.Kind(), stepSeconds: t.Seconds, described: describedRows(&c, "", false),
+		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), kind: judge.KindOf(&c.Config), stepSeconds: t.Seconds, described: describedRows(&c, "", false),
 	}
 	if r.kind.AnswerUnits || r.kind.Generates { // otherwise an answer is one label or number in any units
 		r.units = fmt.Sprint(c.Data.SourceUnits, c.Data.TargetUnits)
@@ -96,7 +97,7 @@ func baselineName(k model.Kind) string {
 
 // learned returns the name of the task and the score of the check whose weights are kept, in words.
 func learned(t *task.Run, best train.Check) string {
-	c, k := &t.Config, t.Config.Kind()
+	c, k := &t.Config, judge.KindOf(&t.Config.Config)
 	learned := "the task " + c.Task.Name
 	if c.Task.About != "" {
 		learned += " (" + c.Task.About + ")"
@@ -186,8 +187,8 @@ func (v *answers) attend() error {
 	const symbols = 16
 	input := v.Config.Task.Example
 	if v.Report != nil && !v.Config.Drawn() {
-		input = slices.MinFunc(v.Report.Judged, func(a, b task.Judged) int {
-			far := func(j task.Judged) int {
+		input = slices.MinFunc(v.Report.Judged, func(a, b judge.Judged) int {
+			far := func(j judge.Judged) int {
 				n := max(utf8.RuneCountInString(j.Source)-symbols, symbols-utf8.RuneCountInString(j.Source))
 				if !j.Right {
 					n += 1 << 20

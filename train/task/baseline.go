@@ -3,17 +3,15 @@ package task
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/linear/fit"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train/model"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // linearRows returns the sources of rows.
@@ -32,7 +30,7 @@ func (t *Task) fitLinear(ctx context.Context, begun *model.Model, bare bool) (*m
 	if begun != nil {
 		o.Width = c.Model.Dim
 	}
-	kind := kindOf(c.Task.Kind).about().linear
+	kind := t.kind.about().linear
 	targetsOf := kind.targets(c)
 	var parts [2]linearPart
 	var starts []int // of the validation rows
@@ -76,9 +74,9 @@ func (t *Task) fitBaseline(ctx context.Context) error {
 		return err
 	}
 	t.SetLinear(l)
-	r, err := baselineReport(ctx, t.Model, t.Examples())
+	r, err := judge.Baseline(ctx, t.Model, t.Examples())
 	if r != nil {
-		l.Values = kindOf(t.Config.Task.Kind).values(r)
+		l.Values = r.Values()
 	}
 	return err
 }
@@ -87,15 +85,6 @@ func (t *Task) fitBaseline(ctx context.Context) error {
 func (t *Task) loadedWhole() bool {
 	return t.Config.From.Dir != "" && t.unstarted == nil && t.HasFeatures() &&
 		!slices.ContainsFunc(t.Loaded.Kept, func(name string) bool { return name != "head.weight" && name != "head.bias" })
-}
-
-// baselineReport compares the answers of the baseline alone with the examples. It returns nil if there is no baseline
-// or no example. If the run's summary lists a baseline that is missing, this is an error.
-func baselineReport(ctx context.Context, m *model.Model, examples []data.Example) (*Report, error) {
-	if l, err := m.Linear(); l == nil || len(examples) == 0 {
-		return nil, err
-	}
-	return judgeAnswers(ctx, m, examples, model.PredictOptions{}, model.Mixture{Linear: 1})
 }
 
 // takeBaseline lets the first process read the folder's baseline, or fit and write it. The other processes don't need
@@ -115,19 +104,4 @@ func (t *Task) takeBaseline(ctx context.Context, w *runfolder.Writer) error {
 		}
 	}
 	return err
-}
-
-// valuesText describes the values of a model, such as "Baseline: a linear model, accuracy 0.7600, macro f1 0.7100".
-// Without values, it returns "".
-func valuesText(about string, names metrics, values map[string]float64) string {
-	var words []string
-	for _, m := range names {
-		if v, ok := values[m.Name]; ok {
-			words = append(words, fmt.Sprintf("%s %.4f", spoken(m.Name), v))
-		}
-	}
-	if words == nil {
-		return ""
-	}
-	return about + ", " + strings.Join(words, ", ") + "\n"
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // mixedTasks returns small tasks of the kinds whose answers are mixed with those of a linear model.
@@ -77,7 +78,7 @@ func TestMixtureAtItsEnds(t *testing.T) {
 			task.SetMixture(mixture{Linear: weight})
 			s := evaluated(t, task)
 			r := judged(t, task, task.Examples(), PredictOptions{})
-			got := kindOf(c.Task.Kind).values(r)
+			got := r.Values()
 			if math.Abs(s.Value-want[s.Name]) > 1e-5 || math.Abs(got[s.Name]-want[s.Name]) > 1e-5 {
 				t.Errorf("with the weight %v, the score is %v and the answers have %v, want %v", weight, s.Value, got, want)
 			}
@@ -170,7 +171,7 @@ func TestNotMixed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Judge(t.Context(), m, task.Examples(), PredictOptions{})
+		_, err = judge.Answers(t.Context(), m, task.Examples(), PredictOptions{})
 		wantError(t, err, "baseline.safetensors is missing, and summary.json needs it")
 		if err := task.Load(dir); err != nil {
 			t.Fatal(err)
@@ -287,8 +288,8 @@ func TestSolvedHead(t *testing.T) {
 			}
 			task.SetLinear(solved)
 			r := judgedAs(t, task, mixture{Linear: 1})
-			if alone := judgedAs(t, task, mixture{}); !mix && fmt.Sprint(r.kind.values(r)) != fmt.Sprint(alone.kind.values(alone)) {
-				t.Errorf("%s: the linear model of vectors has %v, and the network with this head %v", kind, r.kind.values(r), alone.kind.values(alone))
+			if alone := judgedAs(t, task, mixture{}); !mix && fmt.Sprint(r.Values()) != fmt.Sprint(alone.Values()) {
+				t.Errorf("%s: the linear model of vectors has %v, and the network with this head %v", kind, r.Values(), alone.Values())
 			}
 		}
 	}
@@ -297,7 +298,7 @@ func TestSolvedHead(t *testing.T) {
 // judgedAs returns the report of a mixture on the validation rows.
 func judgedAs(t testing.TB, task *Task, x mixture) *Report {
 	t.Helper()
-	r, err := judgeAnswers(t.Context(), task.Model, task.Examples(), PredictOptions{}, x)
+	r, err := judge.Mixed(t.Context(), task.Model, task.Examples(), PredictOptions{}, x)
 	if err != nil {
 		t.Fatal(err)
 	}

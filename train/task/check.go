@@ -17,8 +17,8 @@ import (
 )
 
 // checkData checks the Data and the ClassWeights, except for numbers.
-func (c *Config) checkData() error {
-	d, k := &c.Data, c.Kind()
+func (c *Config) checkData(k kind) error {
+	d, f := &c.Data, k.about()
 	draws := c.Task.Sample != nil || c.Task.Answer != nil || c.Task.Spell != nil || c.Task.Read != nil
 	_, err := textfile.Named(d.Encoding)
 	switch stray := c.stray(); {
@@ -33,7 +33,7 @@ func (c *Config) checkData() error {
 		return setting.Errorf("%s is for tasks that learn rows, not for %s %s", stray, setting.Path("task"), c.Task.Name)
 	case err != nil:
 		return setting.Errorf("%s: %w", setting.Path("data.encoding"), err)
-	case d.MergeLabels && !(c.FromRows() && k.Classes && !k.AnswerUnits):
+	case d.MergeLabels && !(c.FromRows() && f.Classes && !f.AnswerUnits):
 		return setting.Errorf("%s is for the labels of a file, not for the task %s", setting.Path("data.merge_labels"), c.Task.Name)
 	case d.TargetFile != "" && d.Columns != nil:
 		return setting.Errorf("%s are columns of one file, so they can't come with %s", setting.Path("data.columns"), setting.Path("data.target_file"))
@@ -51,15 +51,15 @@ func (c *Config) checkData() error {
 		return setting.Errorf("%s must be one for %s %s, the key of the text in the lines of JSONL files, got %q", setting.Path("data.columns"), setting.Path("task"), c.Task.Name, d.Columns)
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
 		return setting.Errorf("%s must be balanced or empty, got %q", setting.Path("training.class_weights"), c.Training.ClassWeights)
-	case c.Training.Loss != "" && k.losses == nil:
+	case c.Training.Loss != "" && f.losses == nil:
 		return setting.Errorf("%s %s has only one loss: leave out %s", setting.Path("task"), c.Task.Name, setting.Path("training.loss"))
-	case c.Training.Loss != "" && !slices.Contains(k.losses.Names(), c.Training.Loss):
-		return setting.Errorf("%s must be one of %s, got %q%s", setting.Path("training.loss"), k.losses, c.Training.Loss, text.DidYouMean(c.Training.Loss, k.losses.Names()))
-	case c.Training.ClassWeights != "" && !(c.FromRows() && k.Classes):
+	case c.Training.Loss != "" && !slices.Contains(f.losses.Names(), c.Training.Loss):
+		return setting.Errorf("%s must be one of %s, got %q%s", setting.Path("training.loss"), f.losses, c.Training.Loss, text.DidYouMean(c.Training.Loss, f.losses.Names()))
+	case c.Training.ClassWeights != "" && !(c.FromRows() && f.Classes):
 		return setting.Errorf("%s are for the labels and tags of a file, not for the task %s", setting.Path("training.class_weights"), c.Task.Name)
 	}
-	if err := table.CheckColumns(d.Columns, c.columns()); err != nil && c.FromRows() {
-		if k.Pairs && !c.Task.Pairs {
+	if err := table.CheckColumns(d.Columns, k.columns(c)); err != nil && c.FromRows() {
+		if f.Pairs && !c.Task.Pairs {
 			err = setting.Errorf("%w; for two texts per row, name three", err)
 		}
 		return err
@@ -96,11 +96,11 @@ func (c *Config) stray() setting.Path {
 
 // check checks the settings of a caller or of a config.json. If decided is false, settings that New chooses from the
 // rows of a file may still be 0 or negative.
-func (c *Config) check(decided bool) error {
+func (c *Config) check(k kind, decided bool) error {
 	if c.Format != model.Format {
 		return setting.Errorf("%s must be %d, got %d", setting.Path("format"), model.Format, c.Format)
 	}
-	if err := cmp.Or(c.checkData(), c.Config.Check(decided)); err != nil {
+	if err := cmp.Or(c.checkData(k), c.Config.Check(decided)); err != nil {
 		return err
 	}
 	one, zero := 1, 0
@@ -121,10 +121,10 @@ func (c *Config) check(decided bool) error {
 	if d := &c.Data; d.VocabSize != 0 && (d.VocabSize < 256 || d.SourceUnits != tokenizer.BPE && d.TargetUnits != tokenizer.BPE) {
 		return setting.Errorf("%s is only for %s %s and must be at least 256, got %d", setting.Path("data.vocab_size"), setting.Path("data.units"), tokenizer.BPE, d.VocabSize)
 	}
-	if t.Temperature != 0 && !c.Kind().Embeds {
+	if t.Temperature != 0 && !k.about().Embeds {
 		return setting.Errorf("%s is for the task %s, not for %s", setting.Path("training.temperature"), data.KindEmbed, c.Task.Name)
 	}
-	return cmp.Or(kindOf(c.Task.Kind).check(c), c.checkTraining(zero < 0))
+	return cmp.Or(k.check(c), c.checkTraining(zero < 0))
 }
 
 // checkTraining checks the settings of training. If undecided is true, New hasn't yet chosen the values that depend on

@@ -1,6 +1,9 @@
 package task
 
-import "github.com/heed-go/heed/train/model"
+import (
+	"github.com/heed-go/heed/train/model"
+	"github.com/heed-go/heed/train/task/judge"
+)
 
 // Names of package model that the tests use.
 type (
@@ -27,6 +30,14 @@ var (
 	Open, OpenBase, OpenAs, OpenFS = model.Open, model.OpenBase, model.OpenAs, model.OpenFS
 	ExportAdapter                  = model.ExportAdapter
 	ErrNoWeights, ErrFrom          = model.ErrNoWeights, model.ErrFrom
+)
+
+// Names of package judge that the tests use.
+type (
+	Beyond = judge.Beyond
+	Judged = judge.Judged
+	Report = judge.Report
+	Score  = judge.Score
 )
 
 func span(label string, start, end int, text string) Span {

@@ -17,6 +17,7 @@ import (
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/model"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // ErrFinished means that the run in a folder is finished.
@@ -61,7 +62,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 			return nil, err
 		}
 		if l, _ := t.Linear(); first && l != nil {
-			io.WriteString(options.Log, valuesText("Baseline: "+l.About(), kindOf(t.Config.Task.Kind).metrics(&t.Config), l.Values))
+			io.WriteString(options.Log, judge.ValuesText("Baseline: "+l.About(), judge.MetricsOf(&t.Config.Config), l.Values))
 		}
 	}
 	sizes, validation := "", ""
@@ -183,10 +184,10 @@ func (t *Task) better(c train.Check) model.Mixture {
 	if !t.Config.Mix || l == nil {
 		return model.Mixture{}
 	}
-	names := []string{t.Config.Kind().Score, "mean_absolute_error"} // one row has no r2
-	for _, m := range kindOf(t.Config.Task.Kind).metrics(&t.Config) {
+	names := []string{judge.KindOf(&t.Config.Config).Score, "mean_absolute_error"} // one row has no r2
+	for _, m := range judge.MetricsOf(&t.Config.Config) {
 		linear, known := l.Values[m.Name]
-		if network := c.Metrics["val_"+m.Name]; known && slices.Contains(names, m.Name) && (network > linear) == !m.Value.lower {
+		if network := c.Metrics["val_"+m.Name]; known && slices.Contains(names, m.Name) && (network > linear) == !m.Value.Lower {
 			return model.Mixture{}
 		}
 	}
@@ -247,7 +248,7 @@ func (t *Task) begin(ctx context.Context, w *runfolder.Writer) error {
 	raised := saved
 	raised.Training.MaxEpochs, raised.Training.Stopping.Patience = t.Config.Training.MaxEpochs, t.Config.Training.Stopping.Patience
 	raised.MoveTo(t.Config.Config)
-	saved.divide()
+	saved.divide(t.kind.about())
 	if err := saved.Decide(t.Coder().Layout()); err != nil || !model.Same(raised, t.Config) {
 		return fmt.Errorf("%s holds a run with another configuration: choose another folder", w.Dir)
 	}

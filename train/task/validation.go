@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/train/model"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // mixes reports whether answers are mixed from those of the network and of the linear model.
@@ -24,7 +25,7 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 	if !c.FromRows() || !s.Best.Validated || !first && !k.Embeds {
 		return nil
 	}
-	var r *Report
+	var r *judge.Report
 	var err error
 	switch l, _ := t.Linear(); {
 	case t.mixes(), t.HasFeatures() && c.Task.Classes != nil:
@@ -33,16 +34,16 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 			return failed
 		}
 		t.chooseMixture(v)
-		var score Score
+		var score judge.Score
 		if r, score, err = t.judgeMixed(ctx, v); t.mixes() { // otherwise the score is that of the check
 			s.of(score)
 		}
 	case k.Embeds || c.Task.Pairs || l != nil:
-		if r, err = Judge(ctx, t.Model, t.Examples(), model.PredictOptions{}); err != nil {
+		if r, err = judge.Answers(ctx, t.Model, t.Examples(), model.PredictOptions{}); err != nil {
 			return err
 		}
 		if k.Embeds {
-			s.Score.ofTexts(r)
+			s.Score.OfTexts(r)
 			s.of(s.Score)
 			s.Baseline = r.Baseline
 		}
@@ -50,10 +51,10 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 	if r == nil || err != nil {
 		return err
 	}
-	s.Chance, s.Guesses = r.chance, (k.Embeds || c.Task.Pairs) && t.guesses(r, s.Score)
+	s.Chance, s.Guesses = r.Chance, (k.Embeds || c.Task.Pairs) && t.guesses(r, s.Score)
 	if t.mixes() {
 		x := t.Mixture()
-		s.Linear, s.Answers = &x.Linear, r.kind.values(r)
+		s.Linear, s.Answers = &x.Linear, r.Values()
 	}
 	return nil
 }
@@ -71,7 +72,7 @@ func (t *Task) usualMixture() model.Mixture {
 
 // A validation has the validation rows as the model reads them.
 type validation struct {
-	report  *Report // without answers
+	report  *judge.Report // without answers
 	answers []model.Answer
 	outputs []model.Output
 	sides   sides // of the rows with a known reference
@@ -82,7 +83,7 @@ const mostSides = 1 << 18
 
 // readValidation reads the validation rows.
 func (t *Task) readValidation(ctx context.Context) (*validation, error) {
-	v := &validation{report: newReport(t.Model, t.Examples())}
+	v := &validation{report: judge.New(t.Model, t.Examples())}
 	var err error
 	var both model.Mixture
 	switch {
@@ -91,10 +92,10 @@ func (t *Task) readValidation(ctx context.Context) (*validation, error) {
 	case t.mixes():
 		both.Linear = 0.5
 	}
-	if v.answers, v.outputs, err = t.Outputs(ctx, sourcesOf(v.report.Judged), both); err != nil {
+	if v.answers, v.outputs, err = t.Outputs(ctx, judge.Sources(v.report.Judged), both); err != nil {
 		return nil, err
 	}
-	targetsOf, numbers := kindOf(t.Config.Task.Kind).about().linear.targets(&t.Config), t.Config.Kind().Numbers
+	targetsOf, numbers := t.kind.about().linear.targets(&t.Config), t.Config.Kind().Numbers
 	v.sides.width = max(1, t.Coder().Layout().Classes)
 	for _, o := range v.outputs {
 		reference := v.report.Judged[o.Input].References[0]
@@ -146,19 +147,19 @@ func (t *Task) chooseMixture(v *validation) {
 }
 
 // judgeMixed returns the report and the score of the validation rows, answered with the model's mixture.
-func (t *Task) judgeMixed(ctx context.Context, v *validation) (*Report, Score, error) {
+func (t *Task) judgeMixed(ctx context.Context, v *validation) (*judge.Report, judge.Score, error) {
 	loss := v.sides.loss(t.Mixture(), t.classWeights)
 	if err := t.Mix(v.answers, v.outputs, t.Mixture()); err != nil {
-		return nil, Score{}, err
+		return nil, judge.Score{}, err
 	}
-	v.report.judgeAll(t.Model, v.report.Judged, v.answers)
-	return v.report, t.score(loss, v.values(t)), v.report.besideBaseline(ctx, t.Model, t.Examples())
+	v.report.Add(t.Model, v.answers)
+	return v.report, t.score(loss, v.values(t)), v.report.BesideBaseline(ctx, t.Model, t.Examples())
 }
 
 // values returns the validation metrics of the answers, as a check has them.
 func (v *validation) values(t *Task) map[string]float64 {
 	values := map[string]float64{}
-	for _, some := range []map[string]float64{v.report.kind.values(v.report), v.ofLabel(&t.Config, t.Mixture())} {
+	for _, some := range []map[string]float64{v.report.Values(), v.ofLabel(&t.Config, t.Mixture())} {
 		for name, value := range some {
 			values["val_"+name] = value
 		}
@@ -169,7 +170,7 @@ func (v *validation) values(t *Task) map[string]float64 {
 // ofLabel returns the monitored metric, if it is one of a single label: see classMetrics.
 func (v *validation) ofLabel(c *Config, x model.Mixture) map[string]float64 {
 	name := strings.TrimPrefix(c.Training.Stopping.Monitor, "val_")
-	metric, label, ok := ofClass(name)
+	metric, label, ok := judge.OfClass(name)
 	if !ok {
 		return nil
 	}
@@ -215,7 +216,7 @@ func (s *sides) averagePrecision(x model.Mixture, class int) float64 {
 }
 
 // guesses reports whether the validation score is no better than the score of guesses by more than chance.
-func (t *Task) guesses(r *Report, s Score) bool {
+func (t *Task) guesses(r *judge.Report, s judge.Score) bool {
 	n, value, mean, variance := float64(len(r.Judged)), s.Value, 0.0, 1.0
 	switch {
 	case t.Config.Kind().Numbers: // R² is the square of a correlation
@@ -223,7 +224,7 @@ func (t *Task) guesses(r *Report, s Score) bool {
 	case t.Config.Kind().Classes:
 		_, mean, _ = t.MostFrequent("accuracy")
 		variance = mean * (1 - mean)
-	case !r.scored():
+	case !r.Scored():
 		candidates, squares := map[string]bool{}, 0.0
 		for _, j := range r.Judged {
 			for text := range strings.SplitSeq(j.References[0], "\t") {

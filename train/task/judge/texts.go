@@ -1,4 +1,4 @@
-package task
+package judge
 
 import (
 	"cmp"
@@ -14,6 +14,20 @@ import (
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 )
+
+// texts judges vectors of texts.
+type texts struct{ classes }
+
+func (texts) metrics(c *model.Config) Metrics {
+	nearest := Metrics{{Name: "batch_accuracy", About: "share of queries whose positive is the nearest text of the batch"}}
+	switch distances := (numbers{}).metrics(c); {
+	case c.Task.Scored:
+		return distances
+	case c.Task.Texts == 0:
+		return append(nearest, distances...)
+	}
+	return nearest
+}
 
 // A comparison has the texts of judged rows. Rows with an answer of one text and a number have scores.
 type comparison struct {
@@ -90,7 +104,7 @@ func (r *Report) judgeVectors(ctx context.Context, m *model.Model) error {
 	}
 	baseline := &Report{Judged: slices.Clone(r.Judged)}
 	baseline.rank(c, tfidf(c.texts))
-	r.Baseline, r.chance = embedKind.values(baseline), new(r.chanceOf(baseline))
+	r.Baseline, r.Chance = texts{}.values(baseline), new(r.chanceOf(baseline))
 	return nil
 }
 
@@ -188,15 +202,12 @@ func tfidf(texts []string) similarities {
 }
 
 // judge does nothing, because rank has judged the rows.
-func (embedding) judge(*model.Model, *Report, *Judged) {}
-
-// scored reports whether the rows of a report have scores.
-func (r *Report) scored() bool { return len(r.Judged) > 0 && r.Judged[0].Answer.Number != nil }
+func (texts) judge(*model.Model, *Report, *Judged) {}
 
 // values returns the values that are numbers.
-func (embedding) values(r *Report) map[string]float64 {
+func (texts) values(r *Report) map[string]float64 {
 	values := map[string]float64{"mrr": r.Ranking.MRR(), "recall@1": r.Ranking.Recall(1), "recall@10": r.Ranking.Recall(10)}
-	if r.scored() {
+	if r.Scored() {
 		values = map[string]float64{"spearman": r.Numbers.Spearman(), "pearson": r.Numbers.Pearson()}
 	}
 	return defined(values)
@@ -204,7 +215,7 @@ func (embedding) values(r *Report) map[string]float64 {
 
 // textScores lists the names of the values of a report, the score first.
 func (r *Report) textScores() []string {
-	if r.scored() {
+	if r.Scored() {
 		return []string{"spearman", "pearson"}
 	}
 	return []string{"mrr", "recall@1", "recall@10"}
@@ -224,12 +235,12 @@ func (r *Report) textValues(values map[string]float64) string {
 	return strings.Join(words, ", ")
 }
 
-func (k embedding) write(r *Report, w io.Writer) {
+func (k texts) write(r *Report, w io.Writer) {
 	fmt.Fprintf(w, "Of %s: %s\n", text.Count(len(r.Judged), "row"), r.textValues(k.values(r)))
 	fmt.Fprintf(w, "Baseline: TF-IDF of words, %s\n", r.textValues(r.Baseline))
 }
 
-func (k embedding) scores(r *Report, s *Scores) {
+func (k texts) scores(r *Report, s *Scores) {
 	s.Score, s.Total = r.textScores()[0], len(r.Judged)
 	values := k.values(r)
 	for name, field := range map[string]**float64{"mrr": &s.MRR, "recall@1": &s.Recall1, "recall@10": &s.Recall10, "spearman": &s.Spearman, "pearson": &s.Pearson} {
@@ -241,21 +252,10 @@ func (k embedding) scores(r *Report, s *Scores) {
 }
 
 // details returns the rank of the right text.
-func (embedding) details(j Judged) (names, values []string) {
+func (texts) details(j Judged) (names, values []string) {
 	rank := ""
 	if j.Answer.Number == nil {
 		rank = strconv.Itoa(1 + j.Edits)
 	}
 	return []string{"rank"}, []string{rank}
-}
-
-// ofTexts sets a score for embed to the score of all judged rows together.
-func (s *Score) ofTexts(r *Report) {
-	values, known := embedKind.values(r), false
-	s.Name, s.others = r.textScores()[0], ""
-	if s.Value, known = values[s.Name]; known {
-		s.others = strings.TrimPrefix(r.textValues(values), fmt.Sprintf("%s %.4f", s.Name, s.Value))
-	} else {
-		s.Value = math.NaN()
-	}
 }

@@ -1,4 +1,4 @@
-package task
+package judge
 
 import (
 	"cmp"
@@ -7,19 +7,12 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// leastChance is the probability from which a difference may well be chance.
-const leastChance = 0.05
-
-// normalChance is the number of standard deviations above the mean that a normal number exceeds with the probability
-// leastChance.
-const normalChance = 1.645
-
 // chanceOf returns the probability that two equally good models differ on the judged rows at least as much as this
 // report and that of its baseline. It counts the rows on which one of them is nearer to the reference, and returns the
 // probability of the exact two-sided sign test; for labels, this is McNemar's test. For rank correlations, it compares
 // Fisher's z as if they came from different rows, which is cautious.
 func (r *Report) chanceOf(baseline *Report) float64 {
-	if r.kind.about().Embeds && r.scored() {
+	if r.kind.Embeds && r.Scored() {
 		if len(r.Judged) < 10 { // so few ranks are often alike or opposite by chance
 			return 1
 		}
@@ -64,3 +57,6 @@ func signTest(a, b int) float64 {
 	}
 	return min(1, 2*sum)
 }
+
+// Scored reports whether the rows of a report have scores.
+func (r *Report) Scored() bool { return len(r.Judged) > 0 && r.Judged[0].Answer.Number != nil }

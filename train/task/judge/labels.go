@@ -1,0 +1,13 @@
+package judge
+
+import "github.com/heed-go/heed/train/model"
+
+// labels judges labels, one for each source.
+type labels struct{ classes }
+
+func (labels) metrics(c *model.Config) Metrics {
+	if !c.FromRows() {
+		return Metrics{accuracy}
+	}
+	return Metrics{accuracy, {Name: "macro_f1", About: "mean F1 score of the labels of a file"}}
+}
