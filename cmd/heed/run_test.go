@@ -112,7 +112,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			must(t, err)
 			kind := judge.KindOf(&c.Config)
 			s, history := readRun(t, dir)
-			whole := kind.Score // score of all validation rows together
+			whole := kind.Score.Name // score of all validation rows together
 			if kind.Embeds {
 				whole = "mrr"
 			}
@@ -122,7 +122,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			best := history[0]
 			for i, e := range history {
 				loss := fmt.Sprintf("Epoch %d: Train=%.3f, Val=%.3f; ", i, e.TrainLoss, e.ValLoss)
-				score := fmt.Sprintf("; %s: Train=%.3f, Val=%.3f", kind.Score, e.Metrics["train_"+kind.Score], e.Metrics["val_"+kind.Score])
+				score := fmt.Sprintf("; %s: Train=%.3f, Val=%.3f", kind.Score.Name, e.Metrics["train_"+kind.Score.Name], e.Metrics["val_"+kind.Score.Name])
 				if !strings.Contains(out, loss) || !strings.Contains(out, score) {
 					t.Errorf("heed train prints %q, want %q and %q in it", out, loss, score)
 				}

@@ -198,12 +198,12 @@ func (r *Run) name() string {
 }
 
 // scoreName returns the name of the metric that says how good the model is.
-func (r *Run) scoreName() string { return cmp.Or(r.kind.Score, "accuracy") }
+func (r *Run) scoreName() string { return cmp.Or(r.kind.Score.Name, "accuracy") }
 
 // scored returns a check's validation score as text, and whether there is one. A share of right answers is in percent.
 func (r *Run) scored(c train.Check) (value string, known bool) {
 	score, known := c.Metrics["val_"+r.scoreName()]
-	if r.kind.Score != "" && !r.kind.Share {
+	if r.kind.Score.Name != "" && !r.kind.Score.Share {
 		return short(score), known && c.Validated
 	}
 	return percent(score), known && c.Validated

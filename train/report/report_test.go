@@ -531,9 +531,10 @@ func TestCompare(t *testing.T) {
 func TestMonitoredTiles(t *testing.T) {
 	r := &Run{
 		Config:       train.Config{Stopping: train.StoppingConfig{Monitor: "val_recall[odd]", Mode: "max"}},
-		kind:         judge.Kind{Kind: model.Kind{Classes: true}, Score: "accuracy", Share: true},
+		kind:         judge.Kind{Kind: model.Kind{Classes: true}},
 		mostFrequent: func(metric string) (string, float64, bool) { return "even", 0.9, metric == "accuracy" },
 	}
+	r.kind.Score.Name, r.kind.Score.Share = "accuracy", true
 	c := train.Check{Validated: true, Metrics: map[string]float64{"val_accuracy": 0.95, "val_recall[odd]": 0.4}}
 	want := []tile{{"40.0 %", "validation recall of odd"}, {"95.0 %", "validation accuracy"}, {"90.0 %", "accuracy of always answering even"}}
 	if got := r.scoreTiles(c); !slices.Equal(got, want) {

@@ -104,18 +104,18 @@ func learned(t *task.Run, best train.Check) string {
 	}
 	name, score, known := textScore(t)
 	if !known {
-		name = k.Score
+		name = k.Score.Name
 		score, known = best.Metrics["val_"+name]
 	}
 	beside := ""
-	if b, ok := t.Baseline[name]; ok && k.Share {
+	if b, ok := t.Baseline[name]; ok && k.Score.Share {
 		beside = fmt.Sprintf("; %s has %s", baselineName(k.Kind), percent(b))
 	} else if ok {
 		beside = fmt.Sprintf("; %s has %s", baselineName(k.Kind), short(b))
 	}
 	switch {
 	case !known || !best.Validated:
-	case !k.Share:
+	case !k.Score.Share:
 		learned += fmt.Sprintf(". The validation %s is %s%s", spoken(name), short(score), beside)
 	default:
 		learned += fmt.Sprintf(". %s of the validation %s are %s%s", percent(score), k.Unit, k.Right, beside)

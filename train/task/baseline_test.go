@@ -298,11 +298,10 @@ func TestSolvedHead(t *testing.T) {
 // judgedAs returns the report of a mixture on the validation rows.
 func judgedAs(t testing.TB, task *Task, x mixture) *Report {
 	t.Helper()
-	r, err := judge.Mixed(t.Context(), task.Model, task.Examples(), PredictOptions{}, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	before := task.Mixture()
+	defer task.SetMixture(before)
+	task.SetMixture(x)
+	return judged(t, task, task.Examples(), PredictOptions{})
 }
 
 // labelled returns rows whose label is their first word.

@@ -3,8 +3,8 @@ package task
 import (
 	"fmt"
 
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/train/task/judge"
 )
 
 // leastChance is the probability from which a difference may well be chance.
@@ -22,7 +22,7 @@ func (t *Task) BesideBaseline(s *Summary) string {
 	if !ok || s.ValScore == nil {
 		return ""
 	}
-	name, score, line := judge.Spoken(s.ScoreName), *s.ValScore, ""
+	name, score, line := metrics.Spoken(s.ScoreName), *s.ValScore, ""
 	switch {
 	case s.Linear != nil && t.Config.Solved():
 		return fmt.Sprintf("The head is a linear model, which also reads words and characters%s\n", t.advice(s, score))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/choices"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/optim"
@@ -15,10 +16,10 @@ import (
 func Choices() map[string]choices.Choice {
 	whole := Config{Config: model.Config{Data: data.Settings{File: "any", Validation: 1}}}
 	var losses named
-	var computed judge.Metrics
+	var computed []metrics.Metric
 	for _, k := range kinds {
 		whole.Task.Kind = k.about().Name
-		losses, computed = append(losses, k.about().losses...), append(computed, judge.MetricsOf(&whole.Config)...)
+		losses, computed = append(losses, k.about().losses...), append(computed, judge.KindOf(&whole.Config).Metrics...)
 	}
 	table := map[string]choices.Choice{"monitor": choiceOf(monitored(&whole, computed)), "loss": choiceOf(losses), "weights": choiceOf(model.Weights)}
 	checked := table["weights"]

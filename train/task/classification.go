@@ -13,6 +13,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
@@ -20,7 +21,6 @@ import (
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/model"
-	"github.com/heed-go/heed/train/task/judge"
 )
 
 // classification gives each source one label.
@@ -210,7 +210,7 @@ func (classification) learner(m *model.Model, c *Config, weights []float64) lear
 	if c.FromRows() {
 		l.more = append(l.more, one(train.MacroF1))
 	}
-	if _, class, ok := judge.OfClass(c.Training.Stopping.Monitor); ok {
+	if _, class, ok := metrics.OfClass(c.Training.Stopping.Monitor); ok {
 		l.more = append(l.more, func(b *layers.Build, logits, targets *G.Node) ([]train.Metric, error) {
 			computed, err := train.ClassMetrics(b, logits, targets, slices.Index(c.Task.Classes, class))
 			for i := range computed {

@@ -75,7 +75,7 @@ func TestEmbedScores(t *testing.T) {
 	c := withFile(t, "embed", "rows.tsv", wordPairs(func(i, _ int) string { return fmt.Sprintf("\t%.2f", float64(i)/11) }))
 	c.Training.MaxEpochs, c.Training.Optimizer.LearningRate, c.Data.Validation = 40, 3e-3, 16
 	task, dir := trained(t, c)
-	if rule := task.Config.Task; !rule.Scored || rule.Texts != 2 || judge.KindOf(&task.Config.Config).Score != "r2" {
+	if rule := task.Config.Task; !rule.Scored || rule.Texts != 2 || judge.KindOf(&task.Config.Config).Score.Name != "r2" {
 		t.Errorf("the rule is %+v, want scores", rule)
 	}
 	r, err := ReadRun(dir)

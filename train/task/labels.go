@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task/judge"
@@ -151,7 +152,7 @@ func (l *labelCounts) always(metric string) (label string, value float64, known 
 			labels++
 		}
 	}
-	name, class, ofClass := judge.OfClass(metric)
+	name, class, ofClass := metrics.OfClass(metric)
 	switch {
 	case metric == "accuracy":
 		return label, share, true

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/choices"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task/judge"
@@ -24,7 +25,7 @@ func (c *Config) labelled() bool { return c.FromRows() && c.Task.Kind == data.Ki
 
 // monitored lists the values that early stopping may monitor: the loss and the computed metrics, training before
 // validation.
-func monitored(c *Config, computed judge.Metrics) (values named) {
+func monitored(c *Config, computed []metrics.Metric) (values named) {
 	for _, part := range [][2]string{{"train_", " in training, since the last check"}, {"val_", " in validation"}} {
 		if c.Data.Validation == 0 && part[0] == "val_" {
 			break
@@ -42,13 +43,13 @@ func monitored(c *Config, computed judge.Metrics) (values named) {
 // checkMonitor returns an error if no value has the name of the monitored value. Before New has read the rows of a
 // file, any label may be in the name.
 func (c *Config) checkMonitor() error {
-	name, path, names := c.Training.Stopping.Monitor, setting.Path("training.stopping.monitor"), monitored(c, judge.MetricsOf(&c.Config)).Names()
+	name, path, names := c.Training.Stopping.Monitor, setting.Path("training.stopping.monitor"), monitored(c, judge.KindOf(&c.Config).Metrics).Names()
 	if name == "" || slices.Contains(names, name) {
 		return nil
 	}
 	listed := strings.Join(names, ", ")
 	if c.labelled() {
-		named, class, ok := judge.OfClass(name)
+		named, class, ok := metrics.OfClass(name)
 		part, metric, _ := strings.Cut(named, "_")
 		if classes := c.Task.Classes; ok && slices.Contains(names, part+"_loss") && slices.Contains(classMetrics, metric) {
 			if classes == nil || slices.Contains(classes, class) {
@@ -72,12 +73,13 @@ func (c *Config) direct() {
 		return
 	}
 	_, name, _ := strings.Cut(s.Monitor, "_")
-	m, known := judge.MetricsOf(&c.Config).Get(name)
-	_, _, class := judge.OfClass(name)
+	computed := judge.KindOf(&c.Config).Metrics
+	i := slices.IndexFunc(computed, func(m metrics.Metric) bool { return m.Name == name })
+	_, _, class := metrics.OfClass(name)
 	switch {
-	case known && m.Lower:
+	case i >= 0 && computed[i].Lower:
 		s.Mode = "min"
-	case known || class:
+	case i >= 0 || class:
 		s.Mode = "max"
 	}
 }

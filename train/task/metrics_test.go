@@ -64,7 +64,7 @@ func TestMetrics(t *testing.T) {
 			if got = append(got, "train_loss", "val_loss"); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
 				t.Errorf("the history has %v, want %v", got, want)
 			}
-			if got := monitored(&task.Config, judge.MetricsOf(&task.Config.Config)).Names(); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+			if got := monitored(&task.Config, judge.KindOf(&task.Config.Config).Metrics).Names(); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
 				t.Errorf("monitored are %v, want %v", got, want)
 			}
 			if c.judge == nil {

@@ -44,7 +44,7 @@ func TestRegression(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := run.Summary
-			if s.ScoreName != "r2" || *s.ValScore < 0.8 || judge.KindOf(&run.Config.Config).Score != "r2" {
+			if s.ScoreName != "r2" || *s.ValScore < 0.8 || judge.KindOf(&run.Config.Config).Score.Name != "r2" {
 				t.Errorf("the score is %s %v, want r2 of at least 0.8", s.ScoreName, *s.ValScore)
 			}
 			m, err := Open(dir)

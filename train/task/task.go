@@ -9,6 +9,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
@@ -84,13 +85,13 @@ func (t *Task) Problem() train.Problem {
 // monitoredText describes the monitored metric if it isn't the score, and the values of always answering the most
 // frequent label or tag.
 func (t *Task) monitoredText(values map[string]float64) (s string) {
-	names, always := []string{judge.KindOf(&t.Config.Config).Score}, ""
+	names, always := []string{judge.KindOf(&t.Config.Config).Score.Name}, ""
 	if name, ok := strings.CutPrefix(t.Config.Training.Stopping.Monitor, "val_"); ok && name != "loss" && name != names[0] {
-		s, names = fmt.Sprintf(", %s %.4f", text.EscapeExcept(judge.Spoken(name), ""), values["val_"+name]), append(names, name)
+		s, names = fmt.Sprintf(", %s %.4f", text.EscapeExcept(metrics.Spoken(name), ""), values["val_"+name]), append(names, name)
 	}
 	for i, name := range names {
 		if label, value, known := t.MostFrequent(name); known {
-			always += fmt.Sprintf("%s %s %.4f", []string{"; always answering " + text.EscapeExcept(label, "") + ":", ","}[i], text.EscapeExcept(judge.Spoken(name), ""), value)
+			always += fmt.Sprintf("%s %s %.4f", []string{"; always answering " + text.EscapeExcept(label, "") + ":", ","}[i], text.EscapeExcept(metrics.Spoken(name), ""), value)
 		}
 	}
 	return s + always

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/runfolder/runlog"
 	"github.com/heed-go/heed/internal/text"
@@ -62,7 +63,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 			return nil, err
 		}
 		if l, _ := t.Linear(); first && l != nil {
-			io.WriteString(options.Log, judge.ValuesText("Baseline: "+l.About(), judge.MetricsOf(&t.Config.Config), l.Values))
+			io.WriteString(options.Log, metrics.Text("Baseline: "+l.About(), judge.KindOf(&t.Config.Config).Metrics, l.Values))
 		}
 	}
 	sizes, validation := "", ""
@@ -184,10 +185,10 @@ func (t *Task) better(c train.Check) model.Mixture {
 	if !t.Config.Mix || l == nil {
 		return model.Mixture{}
 	}
-	names := []string{judge.KindOf(&t.Config.Config).Score, "mean_absolute_error"} // one row has no r2
-	for _, m := range judge.MetricsOf(&t.Config.Config) {
+	names := []string{judge.KindOf(&t.Config.Config).Score.Name, "mean_absolute_error"} // one row has no r2
+	for _, m := range judge.KindOf(&t.Config.Config).Metrics {
 		linear, known := l.Values[m.Name]
-		if network := c.Metrics["val_"+m.Name]; known && slices.Contains(names, m.Name) && (network > linear) == !m.Value.Lower {
+		if network := c.Metrics["val_"+m.Name]; known && slices.Contains(names, m.Name) && (network > linear) == !m.Lower {
 			return model.Mixture{}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task/judge"
 )
@@ -152,8 +153,8 @@ func (t *Task) judgeMixed(ctx context.Context, v *validation) (*judge.Report, ju
 	if err := t.Mix(v.answers, v.outputs, t.Mixture()); err != nil {
 		return nil, judge.Score{}, err
 	}
-	v.report.Add(t.Model, v.answers)
-	return v.report, t.score(loss, v.values(t)), v.report.BesideBaseline(ctx, t.Model, t.Examples())
+	err := v.report.Add(ctx, t.Model, t.Examples(), v.answers)
+	return v.report, t.score(loss, v.values(t)), err
 }
 
 // values returns the validation metrics of the answers, as a check has them.
@@ -170,7 +171,7 @@ func (v *validation) values(t *Task) map[string]float64 {
 // ofLabel returns the monitored metric, if it is one of a single label: see classMetrics.
 func (v *validation) ofLabel(c *Config, x model.Mixture) map[string]float64 {
 	name := strings.TrimPrefix(c.Training.Stopping.Monitor, "val_")
-	metric, label, ok := judge.OfClass(name)
+	metric, label, ok := metrics.OfClass(name)
 	if !ok {
 		return nil
 	}
@@ -224,7 +225,7 @@ func (t *Task) guesses(r *judge.Report, s judge.Score) bool {
 	case t.Config.Kind().Classes:
 		_, mean, _ = t.MostFrequent("accuracy")
 		variance = mean * (1 - mean)
-	case !r.Scored():
+	case r.Judged[0].Answer.Number == nil:
 		candidates, squares := map[string]bool{}, 0.0
 		for _, j := range r.Judged {
 			for text := range strings.SplitSeq(j.References[0], "\t") {

@@ -12,7 +12,7 @@ import (
 // probability of the exact two-sided sign test; for labels, this is McNemar's test. For rank correlations, it compares
 // Fisher's z as if they came from different rows, which is cautious.
 func (r *Report) chanceOf(baseline *Report) float64 {
-	if r.kind.Embeds && r.Scored() {
+	if r.kind.Embeds && r.scored() {
 		if len(r.Judged) < 10 { // so few ranks are often alike or opposite by chance
 			return 1
 		}
@@ -58,5 +58,5 @@ func signTest(a, b int) float64 {
 	return min(1, 2*sum)
 }
 
-// Scored reports whether the rows of a report have scores.
-func (r *Report) Scored() bool { return len(r.Judged) > 0 && r.Judged[0].Answer.Number != nil }
+// scored reports whether the rows of a report have scores.
+func (r *Report) scored() bool { return len(r.Judged) > 0 && r.Judged[0].Answer.Number != nil }

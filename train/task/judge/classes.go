@@ -12,15 +12,19 @@ import (
 	"unicode"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/oov"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/score"
 )
 
+// accuracy is the metric that classifiers have.
+var accuracy = metrics.Metric{Name: "accuracy", About: "share of right answers", Share: true}
+
 // classes judges answers that are right or wrong, once or at every position.
 type classes struct{}
 
-func (classes) metrics(*model.Config) Metrics { return Metrics{accuracy} }
+func (classes) metrics(*model.Config) []metrics.Metric { return []metrics.Metric{accuracy} }
 
 func (classes) values(r *Report) map[string]float64 {
 	return map[string]float64{"accuracy": r.Classes.Accuracy(), "macro_f1": r.Classes.Macro().F1}

@@ -31,15 +31,15 @@ func Answers(ctx context.Context, m *model.Model, examples []data.Example, o mod
 		r := New(m, examples)
 		return r, r.judgeVectors(ctx, m)
 	}
-	r, err := Mixed(ctx, m, examples, o, m.Mixture())
+	r, err := judgeMixed(ctx, m, examples, o, m.Mixture())
 	if err != nil {
 		return nil, err
 	}
-	return r, r.BesideBaseline(ctx, m, examples)
+	return r, r.besideBaseline(ctx, m, examples)
 }
 
-// Mixed compares the answers of a mixture with the examples' answers.
-func Mixed(ctx context.Context, m *model.Model, examples []data.Example, o model.PredictOptions, x model.Mixture) (*Report, error) {
+// judgeMixed compares the answers of a mixture with the examples' answers.
+func judgeMixed(ctx context.Context, m *model.Model, examples []data.Example, o model.PredictOptions, x model.Mixture) (*Report, error) {
 	r := New(m, examples)
 	for part := range slices.Chunk(r.Judged, batch) {
 		answers, err := m.PredictMixed(ctx, Sources(part), o, x)
@@ -60,8 +60,11 @@ func Sources(judged []Judged) []string {
 	return sources
 }
 
-// Add adds the answers of the model to the sources of a New report.
-func (r *Report) Add(m *model.Model, answers []model.Answer) { r.add(m, r.Judged, answers) }
+// Add adds the model's answers to the examples of a New report, and sets what it says about the baseline.
+func (r *Report) Add(ctx context.Context, m *model.Model, examples []data.Example, answers []model.Answer) error {
+	r.add(m, r.Judged, answers)
+	return r.besideBaseline(ctx, m, examples)
+}
 
 // add sets the answers of a part of the judged rows, and adds them to the report.
 func (r *Report) add(m *model.Model, part []Judged, answers []model.Answer) {
@@ -71,8 +74,8 @@ func (r *Report) add(m *model.Model, part []Judged, answers []model.Answer) {
 	}
 }
 
-// BesideBaseline sets what a report says about the baseline. The examples are those of the report.
-func (r *Report) BesideBaseline(ctx context.Context, m *model.Model, examples []data.Example) error {
+// besideBaseline sets what a report says about the baseline. The examples are those of the report.
+func (r *Report) besideBaseline(ctx context.Context, m *model.Model, examples []data.Example) error {
 	baseline, err := Baseline(ctx, m, examples)
 	if linear, _ := m.Linear(); baseline != nil {
 		r.about, r.Baseline, r.Chance = linear.About(), baseline.Values(), new(r.chanceOf(baseline))
@@ -86,13 +89,14 @@ func Baseline(ctx context.Context, m *model.Model, examples []data.Example) (*Re
 	if l, err := m.Linear(); l == nil || len(examples) == 0 {
 		return nil, err
 	}
-	return Mixed(ctx, m, examples, model.PredictOptions{}, model.Mixture{Linear: 1})
+	return judgeMixed(ctx, m, examples, model.PredictOptions{}, model.Mixture{Linear: 1})
 }
 
 // New returns a report on the examples, without answers.
 func New(m *model.Model, examples []data.Example) *Report {
 	kind := kindOf(m.Config.Task.Kind)
-	r := &Report{kind: kind, metrics: kind.metrics(&m.Config), Units: cmp.Or(m.Config.Data.TargetUnits, tokenizer.Characters)}
+	kind.Metrics = kind.metrics(&m.Config)
+	r := &Report{kind: kind, Units: cmp.Or(m.Config.Data.TargetUnits, tokenizer.Characters)}
 	if r.Units == tokenizer.Tokens {
 		r.BLEU.Split = strings.Fields
 	}

@@ -31,9 +31,8 @@ func kindOf(name data.Kind) Kind {
 // answers are counted, and for text in byte pairs, tokens are counted.
 func KindOf(c *model.Config) Kind {
 	k := kindOf(c.Task.Kind)
-	if k.Name != "" {
-		score := k.metrics(c)[0]
-		k.Score, k.Share, k.LowerIsBetter = score.Name, score.Value.Share, score.Value.Lower
+	if k.Metrics = k.metrics(c); k.Name != "" {
+		k.Score = k.Metrics[0]
 	}
 	k.Kind = c.Kind()
 	switch {
@@ -47,7 +46,3 @@ func KindOf(c *model.Config) Kind {
 	}
 	return k
 }
-
-// MetricsOf lists the metrics of a configuration's task. The first is the kind's score. Before task.New has read the
-// rows of a file, it lists the metrics that the task may have.
-func MetricsOf(c *model.Config) Metrics { return kindOf(c.Task.Kind).metrics(c) }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strconv"
 
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 )
@@ -13,10 +14,10 @@ import (
 // numbers judges answers that are numbers.
 type numbers struct{ classes }
 
-func (numbers) metrics(*model.Config) Metrics {
-	return Metrics{
+func (numbers) metrics(*model.Config) []metrics.Metric {
+	return []metrics.Metric{
 		{Name: "r2", About: "share of the numbers' variance that the model explains, R²"},
-		{Name: "mean_absolute_error", About: "mean absolute error of the numbers", Value: Metric{Lower: true}},
+		{Name: "mean_absolute_error", About: "mean absolute error of the numbers", Lower: true},
 	}
 }
 

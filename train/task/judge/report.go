@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/score"
 )
@@ -18,9 +19,8 @@ type Kind struct {
 	Unit  string // plural noun for what a Score counts, such as "tags"
 	Right string // word for a right answer, such as "exactly right"; empty if answers are near or far, not right or wrong
 
-	Score         string // name of the metric that says how good a model is, such as "accuracy"
-	Share         bool   // the score is a share of right answers
-	LowerIsBetter bool   // for the score
+	Metrics []metrics.Metric // before task.New has read the rows of a file, the metrics that the task may have
+	Score   metrics.Metric   // the first of the Metrics: it says how good a model is
 
 	LossUnit string // such as "nats"; empty if the loss has none
 
@@ -30,7 +30,7 @@ type Kind struct {
 // A scorer judges the answers of a kind of task. Most have the methods of classes, and replace those in which they
 // differ.
 type scorer interface {
-	metrics(c *model.Config) Metrics            // see MetricsOf
+	metrics(c *model.Config) []metrics.Metric   // see Kind.Metrics
 	judge(m *model.Model, r *Report, j *Judged) // compares an answer with its references and adds it to a report
 	values(r *Report) map[string]float64        // the values of a report, by the names of the metrics
 	write(r *Report, w io.Writer)               // writes the scores of a report in words
@@ -69,9 +69,8 @@ type Report struct {
 	// and its baseline do; nil if there is no baseline.
 	Chance *float64
 
-	kind    Kind
-	metrics Metrics
-	about   string // what the baseline is, in words
+	kind  Kind
+	about string // what the baseline is, in words
 }
 
 // Values returns the values of the report, by the names of the kind's metrics.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 )
@@ -12,7 +13,7 @@ import (
 // ScoresOf returns the scores of a Score, a Report of the same model, or both. Either may be nil.
 func ScoresOf(m *model.Model, s *Score, r *Report) Scores {
 	k := KindOf(&m.Config)
-	scores := Scores{Task: m.Config.Task.Name, Kind: m.Config.Task.Kind, Score: k.Score, Unit: k.Unit}
+	scores := Scores{Task: m.Config.Task.Name, Kind: m.Config.Task.Kind, Score: k.Score.Name, Unit: k.Unit}
 	if s != nil {
 		scores.Loss, scores.Value, scores.LossPerCharacter = s.Finite()
 		scores.Total = s.Total
@@ -52,17 +53,17 @@ type Score struct {
 // a check or of an evaluation, by names such as val_accuracy.
 func NewScore(c *model.Config, loss float64, values map[string]float64, total int) Score {
 	k := KindOf(c)
-	value, known := values["val_"+k.Score]
+	value, known := values["val_"+k.Score.Name]
 	if !known {
 		value = math.NaN()
 	}
-	s := Score{Loss: loss, Name: k.Score, Value: value, Total: total, share: k.Share, unit: k.Unit, right: k.Right}
-	if k.Share {
+	s := Score{Loss: loss, Name: k.Score.Name, Value: value, Total: total, share: k.Score.Share, unit: k.Unit, right: k.Right}
+	if k.Score.Share {
 		s.Right = int(math.Round(s.Value * float64(s.Total)))
 		s.Value = float64(s.Right) / float64(max(s.Total, 1))
 	}
-	for _, m := range k.metrics(c)[1:] {
-		s.others += fmt.Sprintf(", %s %.4g", Spoken(m.Name), values["val_"+m.Name])
+	for _, m := range k.Metrics[1:] {
+		s.others += fmt.Sprintf(", %s %.4g", metrics.Spoken(m.Name), values["val_"+m.Name])
 	}
 	return s
 }
@@ -103,11 +104,11 @@ func (s Score) String() string {
 		loss += fmt.Sprintf(" per token, %.6f per character", s.perCharacter())
 	}
 	if s.share {
-		return fmt.Sprintf("%s, %s %.4f (%d of %d %s %s)%s", loss, Spoken(s.Name), s.Value, s.Right, s.Total, s.unit, s.right, s.Note)
+		return fmt.Sprintf("%s, %s %.4f (%d of %d %s %s)%s", loss, metrics.Spoken(s.Name), s.Value, s.Right, s.Total, s.unit, s.right, s.Note)
 	}
-	value := fmt.Sprintf("%s %.4f", Spoken(s.Name), s.Value)
+	value := fmt.Sprintf("%s %.4f", metrics.Spoken(s.Name), s.Value)
 	if finite(s.Value) == nil {
-		value = "no " + Spoken(s.Name)
+		value = "no " + metrics.Spoken(s.Name)
 	}
 	return fmt.Sprintf("%s, %s%s (%s)", loss, value, s.others, text.Count(s.Total, strings.TrimSuffix(s.unit, "s")))
 }

@@ -4,17 +4,18 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/train/model"
 )
 
 // tags judges tags, one for each symbol of a source.
 type tags struct{ classes }
 
-func (tags) metrics(c *model.Config) Metrics {
+func (tags) metrics(c *model.Config) []metrics.Metric {
 	if !c.FromRows() || c.Task.Target != nil && c.EntityTags() == nil {
-		return Metrics{accuracy}
+		return []metrics.Metric{accuracy}
 	}
-	return Metrics{accuracy, {Name: "entity_f1", About: "F1 score of entities in the tags of a file, such as B-PER and I-PER"}}
+	return []metrics.Metric{accuracy, {Name: "entity_f1", About: "F1 score of entities in the tags of a file, such as B-PER and I-PER"}}
 }
 
 func (tags) values(r *Report) map[string]float64 {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/internal/kernel"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 )
@@ -18,8 +19,8 @@ import (
 // texts judges vectors of texts.
 type texts struct{ classes }
 
-func (texts) metrics(c *model.Config) Metrics {
-	nearest := Metrics{{Name: "batch_accuracy", About: "share of queries whose positive is the nearest text of the batch"}}
+func (texts) metrics(c *model.Config) []metrics.Metric {
+	nearest := []metrics.Metric{{Name: "batch_accuracy", About: "share of queries whose positive is the nearest text of the batch"}}
 	switch distances := (numbers{}).metrics(c); {
 	case c.Task.Scored:
 		return distances
@@ -207,7 +208,7 @@ func (texts) judge(*model.Model, *Report, *Judged) {}
 // values returns the values that are numbers.
 func (texts) values(r *Report) map[string]float64 {
 	values := map[string]float64{"mrr": r.Ranking.MRR(), "recall@1": r.Ranking.Recall(1), "recall@10": r.Ranking.Recall(10)}
-	if r.Scored() {
+	if r.scored() {
 		values = map[string]float64{"spearman": r.Numbers.Spearman(), "pearson": r.Numbers.Pearson()}
 	}
 	return defined(values)
@@ -215,7 +216,7 @@ func (texts) values(r *Report) map[string]float64 {
 
 // textScores lists the names of the values of a report, the score first.
 func (r *Report) textScores() []string {
-	if r.Scored() {
+	if r.scored() {
 		return []string{"spearman", "pearson"}
 	}
 	return []string{"mrr", "recall@1", "recall@10"}

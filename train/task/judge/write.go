@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/text"
 )
 
@@ -16,7 +17,7 @@ import (
 func (r *Report) String() string {
 	var s strings.Builder
 	r.kind.write(r, &s)
-	s.WriteString(ValuesText("Baseline: "+r.about, r.metrics, r.Baseline))
+	s.WriteString(metrics.Text("Baseline: "+r.about, r.kind.Metrics, r.Baseline))
 	var beyond []string
 	for _, b := range []struct {
 		n          int

@@ -1,23 +1,18 @@
-package judge
+// Package metrics has the names of metrics, and their words.
+package metrics
 
 import (
 	"fmt"
 	"strings"
-
-	"github.com/heed-go/heed/internal/choices"
 )
 
-// Metrics lists metrics by the names that they have in a loss and in a Report.
-type Metrics = choices.Table[Metric]
-
-// A Metric says how to read the values of a metric.
+// A Metric says how good answers are.
 type Metric struct {
+	Name  string // in a loss, in the history and in reports
+	About string
 	Share bool // a share of right answers
 	Lower bool // lower is better
 }
-
-// accuracy is the metric that classifiers have.
-var accuracy = choices.Entry[Metric]{Name: "accuracy", About: "share of right answers", Value: Metric{Share: true}}
 
 // OfClass divides the name of a metric of one label, such as val_recall[fraud], into the metric and the label. It
 // reports whether the name has this form.
@@ -36,11 +31,11 @@ func Spoken(metric string) string {
 	return name
 }
 
-// ValuesText describes the values of a model, such as "Baseline: a linear model, accuracy 0.7600, macro f1 0.7100".
-// Without values, it returns "".
-func ValuesText(about string, names Metrics, values map[string]float64) string {
+// Text describes the values of a model, such as "Baseline: a linear model, accuracy 0.7600, macro f1 0.7100". Without
+// values, it returns "".
+func Text(about string, list []Metric, values map[string]float64) string {
 	var words []string
-	for _, m := range names {
+	for _, m := range list {
 		if v, ok := values[m.Name]; ok {
 			words = append(words, fmt.Sprintf("%s %.4f", Spoken(m.Name), v))
 		}
