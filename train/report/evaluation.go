@@ -8,7 +8,6 @@ import (
 
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
-	"github.com/heed-go/heed/train/task"
 	"github.com/heed-go/heed/train/task/judge"
 )
 
@@ -25,7 +24,7 @@ type evaluation struct {
 // listed answer. The model must be the one that made the report. The page's title is the name of the task and name. The
 // page contains texts of the data. WriteEvaluation returns an error if ctx ends or if the model fails.
 func WriteEvaluation(ctx context.Context, w io.Writer, name string, m *model.Model, r *judge.Report) error {
-	v := &evaluation{Title: text.EscapeExcept(m.Config.Task.Name+": "+name, ""), answers: answers{Task: task.Of(m), whole: true}}
+	v := &evaluation{Title: text.EscapeExcept(m.Config.Task.Name+": "+name, ""), answers: answers{Model: m, whole: true}}
 	if err := v.show(ctx, r); err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/score"
-	"github.com/heed-go/heed/train/task"
 	"github.com/heed-go/heed/train/task/judge"
 )
 
@@ -52,7 +51,7 @@ const (
 
 // judge adds the model's answers to some validation examples.
 func (v *answers) judge(ctx context.Context) error {
-	examples := v.Examples()
+	examples := v.examples
 	if len(examples) == 0 {
 		return nil
 	}
@@ -384,7 +383,8 @@ func scoresOf(classes []score.ClassScore, limit int) []score.ClassScore {
 
 // answers is the data of the template answers.
 type answers struct {
-	*task.Task
+	*model.Model
+	examples []data.Example // for validation
 	Private  bool
 	whole    bool   // whether the page is about all answers of an evaluation
 	Smoothed string // what label smoothing does to confidences; empty if there is none

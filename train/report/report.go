@@ -12,7 +12,7 @@
 //	run, err := task.ReadRun(dir)
 //	...
 //	page := report.FromTask(dir, run)
-//	err = page.AddAnswers(ctx, t) // t is the task.Task with the run's weights
+//	err = page.AddAnswers(ctx, t.Model, t) // t is the task.Task with the run's weights
 //	...
 //	err = page.Save("report.html")
 //

@@ -121,7 +121,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 			answered := func(private bool) string {
 				r := read()
 				r.Private = private
-				must.Do(t, r.AddAnswers(t.Context(), learned))
+				must.Do(t, r.AddAnswers(t.Context(), learned.Model, learned))
 				return written(t, r)
 			}
 			page := answered(false)
@@ -319,7 +319,7 @@ func TestPrivate(t *testing.T) {
 	for _, private := range []bool{true, false} {
 		r := read()
 		r.Private = private
-		must.Do(t, r.AddAnswers(t.Context(), learned))
+		must.Do(t, r.AddAnswers(t.Context(), learned.Model, learned))
 		both := made(3, nil)
 		both.Config.Data.File, both.Config.Data.TargetFile, both.Config.Data.ValidationTargetFile = "/zebra/sources", "/zebra/answers", "/zebra/held"
 		both.Config.Data.MoreFiles, both.Config.From.Dir = []string{"/zebra/more"}, "/zebra/first"

@@ -23,7 +23,7 @@ func TestScatter(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		r := read()
 		r.Private = private
-		must.Do(t, r.AddAnswers(t.Context(), learned))
+		must.Do(t, r.AddAnswers(t.Context(), learned.Model, learned))
 		want, unwanted := []string{`<svg class="scatter"`, "<circle", "validation R²", "The validation R² is", "Mean absolute error"}, []string{"right answers", "nats", "of the validation rows"}
 		texts := []string{"Answers farthest from the right numbers", "│ okapi"}
 		if private {

@@ -36,7 +36,7 @@ func FromTask(dir string, t *task.Run) *Run {
 		Title:  c.Task.Name, About: learned(t, best),
 		Config:   c.Training.Config,
 		Settings: settings,
-		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), kind: judge.KindOf(&c.Config), stepSeconds: t.Seconds, described: describedRows(&c, "", false),
+		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), kind: judge.KindOf(&c.Config), stepSeconds: t.Seconds, described: describedRows(&c.Config, "", false),
 	}
 	if r.kind.AnswerUnits || r.kind.Generates { // otherwise an answer is one label or number in any units
 		r.units = fmt.Sprint(c.Data.SourceUnits, c.Data.TargetUnits)
@@ -124,12 +124,15 @@ func learned(t *task.Run, best train.Check) string {
 }
 
 // AddAnswers lets the model answer validation examples, and adds to the page: right and wrong answers, a text written
-// by the model, a picture of its attention, and a description of the data. The task must have the weights of the run. A
-// task of task.Of has no examples and no data. AddAnswers returns an error if ctx ends or if the
-// model fails.
-func (r *Run) AddAnswers(ctx context.Context, t *task.Task) error {
-	r.mostFrequent = t.MostFrequent
-	v := &answers{Task: t, Private: r.Private, Smoothed: smoothed(&t.Config)}
+// by the model, a picture of its attention, and a description of the data. The model must have the weights of the run.
+// The task has the data. If t is nil, there are no examples and no description. AddAnswers returns an error if ctx ends
+// or if the model fails.
+func (r *Run) AddAnswers(ctx context.Context, m *model.Model, t *task.Task) error {
+	v, described := &answers{Model: m, Private: r.Private}, ""
+	if t != nil {
+		v.examples, v.Smoothed, described = t.Examples(), smoothed(&t.Config), t.DescribeData()
+		r.mostFrequent = t.MostFrequent
+	}
 	if err := v.judge(ctx); err != nil {
 		return err
 	}
@@ -147,7 +150,7 @@ func (r *Run) AddAnswers(ctx context.Context, t *task.Task) error {
 	if err := templates.ExecuteTemplate(&html, "answers", v); err != nil {
 		return err
 	}
-	r.examples, r.described, r.Params = template.HTML(html.String()), describedRows(&t.Config, t.DescribeData(), r.Private), cmp.Or(r.Params, t.Params.Count())
+	r.examples, r.described, r.Params = template.HTML(html.String()), describedRows(&m.Config, described, r.Private), cmp.Or(r.Params, m.Params.Count())
 	return nil
 }
 
@@ -216,7 +219,7 @@ func (v *answers) attend() error {
 
 // describedRows returns rows that describe a task's data, from the lines in description, which may be empty. If private
 // is true, they have no text from the data and no path.
-func describedRows(c *task.Config, description string, private bool) (rows []row) {
+func describedRows(c *model.Config, description string, private bool) (rows []row) {
 	if n := len(c.Task.Classes); n > 0 {
 		rows = append(rows, row{"classes", strconv.Itoa(n)})
 	}

@@ -184,7 +184,7 @@ func TestNotMixed(t *testing.T) {
 		if m, err = Open(dir); err != nil {
 			t.Fatal(err)
 		}
-		if r := judged(t, Of(m), task.Examples(), PredictOptions{}); r.Baseline != nil {
+		if r := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{}); r.Baseline != nil {
 			t.Errorf("without the file, the report has the baseline %v", r.Baseline)
 		}
 	})
@@ -213,7 +213,7 @@ func TestMixtureInTheSummary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := judged(t, Of(m), task.Examples(), PredictOptions{}); r.Classes.Accuracy() != *s.ValScore || m.Mixture() != task.Mixture() {
+	if r := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{}); r.Classes.Accuracy() != *s.ValScore || m.Mixture() != task.Mixture() {
 		t.Errorf("the opened model has the accuracy %v and the mixture %+v, want %v and %+v", r.Classes.Accuracy(), m.Mixture(), *s.ValScore, task.Mixture())
 	}
 	part := filepath.Join(t.TempDir(), "part")
@@ -278,7 +278,7 @@ func TestSolvedHead(t *testing.T) {
 				t.Errorf("%s, mix %t: the mixture is %+v", kind, mix, m.Mixture())
 			}
 			want := judged(t, task, task.Examples(), PredictOptions{})
-			got := judged(t, Of(m), task.Examples(), PredictOptions{})
+			got := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{})
 			if got.String() != want.String() {
 				t.Errorf("%s, mix %t: the opened model's report is\n%swant\n%s", kind, mix, got, want)
 			}

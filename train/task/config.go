@@ -2,7 +2,6 @@ package task
 
 import (
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/model"
 )
@@ -42,10 +41,6 @@ type Training struct {
 	Temperature    float64 `json:"temperature,omitempty"`     // for embed: divides the cosines in the loss contrastive; 0 means 0.05
 	ClassWeights   string  `json:"class_weights,omitempty"`   // for labels and tags of a file: "balanced" weighs rare classes up; empty means equal weights
 }
-
-// A ConfigError reports a wrong setting of a Config. It names the setting by its path in config.json, such as
-// model.dim. Its method Message can give settings other names.
-type ConfigError = setting.Error
 
 // textFiles returns the files of a text.
 func (c *Config) textFiles() data.TextFiles {

@@ -11,6 +11,7 @@ type (
 	Answer          = model.Answer
 	Attention       = model.Attention
 	AttentionLayer  = model.AttentionLayer
+	ConfigError     = model.ConfigError
 	Contribution    = model.Contribution
 	From            = model.From
 	Generated       = model.Generated

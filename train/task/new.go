@@ -9,8 +9,8 @@ import (
 )
 
 // New makes the task that a configuration describes: it opens the data and makes a model with new weights, which depend
-// on the seed. If the task needs no file, the rule must have a Sample and an Answer. The error is a *ConfigError if a
-// setting is wrong.
+// on the seed. If the task needs no file, the rule must have a Sample and an Answer. The error is a
+// *model.ConfigError if a setting is wrong.
 //
 // The Config of the new task is c with the values that New chose from the data: see Config, data.Settings and Training.
 func New(c Config) (*Task, error) {
@@ -65,7 +65,7 @@ func New(c Config) (*Task, error) {
 	return t, nil
 }
 
-// Check returns a *ConfigError if New would refuse a setting, whatever the data are.
+// Check returns a *model.ConfigError if New would refuse a setting, whatever the data are.
 func (c Config) Check() error {
 	c.imply()
 	return c.check(kindOf(c.Task.Kind), false)

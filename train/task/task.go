@@ -37,11 +37,6 @@ type Task struct {
 	held         float64   // loss of the linear model on the training rows, by models that haven't seen the row
 }
 
-// Of returns a task that has only a model: no examples and no data.
-func Of(m *model.Model) *Task {
-	return &Task{Model: m, Config: *configOf(m), kind: kindOf(m.Config.Task.Kind), set: &ruleSet{}}
-}
-
 // Close closes the data file, if there is one. The model can still be used.
 func (t *Task) Close() error { return t.set.close() }
 
