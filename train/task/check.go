@@ -20,6 +20,7 @@ import (
 func (c *Config) checkData(k kind) error {
 	d, f := &c.Data, k.about()
 	draws := c.Task.Sample != nil || c.Task.Answer != nil || c.Task.Spell != nil || c.Task.Read != nil
+	rows := c.FromRows()
 	_, err := textfile.Named(d.Encoding)
 	switch stray := c.stray(); {
 	case d.File == "" && c.NeedsFile():
@@ -33,7 +34,7 @@ func (c *Config) checkData(k kind) error {
 		return setting.Errorf("%s is for tasks that learn rows, not for %s %s", stray, setting.Path("task"), c.Task.Name)
 	case err != nil:
 		return setting.Errorf("%s: %w", setting.Path("data.encoding"), err)
-	case d.MergeLabels && !(c.FromRows() && f.Classes && !f.AnswerUnits):
+	case d.MergeLabels && !(rows && f.labels()):
 		return setting.Errorf("%s is for the labels of a file, not for the task %s", setting.Path("data.merge_labels"), c.Task.Name)
 	case d.TargetFile != "" && d.Columns != nil:
 		return setting.Errorf("%s are columns of one file, so they can't come with %s", setting.Path("data.columns"), setting.Path("data.target_file"))
@@ -45,9 +46,9 @@ func (c *Config) checkData(k kind) error {
 		return setting.Errorf("%s must have the same number of files as %s", setting.Path("data.validation_file"), setting.Path("data.file"))
 	case d.ValidationFile != "" && d.Validation == 0:
 		return setting.Errorf("%s needs a %s above 0", setting.Path("data.validation_file"), setting.Path("data.validation"))
-	case d.MoreFiles != nil && c.FromRows():
+	case d.MoreFiles != nil && rows:
 		return setting.Errorf("%s are for texts, not for %s %s", setting.Path("data.more_files"), setting.Path("task"), c.Task.Name)
-	case d.Columns != nil && !c.FromRows() && (len(d.Columns) != 1 || d.Columns[0] == ""):
+	case d.Columns != nil && !rows && (len(d.Columns) != 1 || d.Columns[0] == ""):
 		return setting.Errorf("%s must be one for %s %s, the key of the text in the lines of JSONL files, got %q", setting.Path("data.columns"), setting.Path("task"), c.Task.Name, d.Columns)
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
 		return setting.Errorf("%s must be balanced or empty, got %q", setting.Path("training.class_weights"), c.Training.ClassWeights)
@@ -55,10 +56,10 @@ func (c *Config) checkData(k kind) error {
 		return setting.Errorf("%s %s has only one loss: leave out %s", setting.Path("task"), c.Task.Name, setting.Path("training.loss"))
 	case c.Training.Loss != "" && !slices.Contains(f.losses.Names(), c.Training.Loss):
 		return setting.Errorf("%s must be one of %s, got %q%s", setting.Path("training.loss"), f.losses, c.Training.Loss, text.DidYouMean(c.Training.Loss, f.losses.Names()))
-	case c.Training.ClassWeights != "" && !(c.FromRows() && f.Classes):
+	case c.Training.ClassWeights != "" && !(rows && f.Classes):
 		return setting.Errorf("%s are for the labels and tags of a file, not for the task %s", setting.Path("training.class_weights"), c.Task.Name)
 	}
-	if err := table.CheckColumns(d.Columns, k.columns(c)); err != nil && c.FromRows() {
+	if err := table.CheckColumns(d.Columns, k.columns(c)); err != nil && rows {
 		if f.Pairs && !c.Task.Pairs {
 			err = setting.Errorf("%w; for two texts per row, name three", err)
 		}
@@ -71,6 +72,9 @@ func (c *Config) checkData(k kind) error {
 // if this task isn't such a task. It returns "" if there is none.
 func (c *Config) stray() setting.Path {
 	d := &c.Data
+	if c.FromRows() {
+		return ""
+	}
 	for _, s := range []struct {
 		path       setting.Path
 		set, texts bool // whether it is set, and whether tasks of kind text may have it
@@ -87,7 +91,7 @@ func (c *Config) stray() setting.Path {
 		{"data.encoding", d.Encoding != "", true},
 		{"data.tokenizers_sha256", d.Tokenizers != nil, true},
 	} {
-		if s.set && !c.FromRows() && !(s.texts && d.File != "") {
+		if s.set && !(s.texts && d.File != "") {
 			return s.path
 		}
 	}
@@ -124,14 +128,14 @@ func (c *Config) check(k kind, decided bool) error {
 	if t.Temperature != 0 && !k.about().Embeds {
 		return setting.Errorf("%s is for the task %s, not for %s", setting.Path("training.temperature"), data.KindEmbed, c.Task.Name)
 	}
-	return cmp.Or(k.check(c), c.checkTraining(zero < 0))
+	return cmp.Or(k.check(c), c.checkTraining(k.about(), zero < 0))
 }
 
 // checkTraining checks the settings of training. If undecided is true, New hasn't yet chosen the values that depend on
 // the rows.
-func (c *Config) checkTraining(undecided bool) error {
+func (c *Config) checkTraining(k facts, undecided bool) error {
 	t := c.Training.Config
-	if err := c.checkMonitor(); err != nil {
+	if err := c.checkMonitor(k); err != nil {
 		return err
 	}
 	if undecided { // put valid values in place of those that New will choose

@@ -49,3 +49,15 @@ func (c *Config) textFiles() data.TextFiles {
 
 // configOf returns a configuration with the settings that a model has, and none of its training.
 func configOf(m *model.Model) *Config { return &Config{Config: m.Config} }
+
+// classesOf returns a function that returns the class of the label of a row, or the class of each of its tags.
+func (c *Config) classesOf() func(answer string) []int {
+	if target := c.Task.Target; target != nil { // measuring the rows would have returned errors of Encode
+		return func(answer string) []int { ids, _ := target.Encode(answer); return ids }
+	}
+	numbers := map[string]int{}
+	for i, name := range c.Task.Classes {
+		numbers[name] = i
+	}
+	return func(answer string) []int { return []int{numbers[answer]} }
+}

@@ -2,6 +2,7 @@ package task
 
 import (
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/train/model"
@@ -32,6 +33,9 @@ type kind interface {
 	learner(m *model.Model, c *Config, weights []float64) learner
 }
 
+// named lists choices by name, each with a line of help.
+type named = choices.Table[struct{}]
+
 // facts are what a kind is like, whatever the configuration.
 type facts struct {
 	model.Kind
@@ -50,6 +54,9 @@ type facts struct {
 	fineRate  float64
 	fineBatch int
 }
+
+// labels reports whether an answer is one label.
+func (f facts) labels() bool { return f.Classes && !f.AnswerUnits }
 
 // textColumn is the column of sources that are texts.
 var textColumn = table.Column{Role: "text", Names: []string{"text", "source", "input", "sentence", "review", "message"}}

@@ -35,18 +35,6 @@ func shown(label string) string {
 	return label
 }
 
-// classesOf returns a function that returns the class of the label of a row, or the class of each of its tags.
-func (c *Config) classesOf() func(answer string) []int {
-	if target := c.Task.Target; target != nil { // measuring the rows would have returned errors of Encode
-		return func(answer string) []int { ids, _ := target.Encode(answer); return ids }
-	}
-	numbers := map[string]int{}
-	for i, name := range c.Task.Classes {
-		numbers[name] = i
-	}
-	return func(answer string) []int { return []int{numbers[answer]} }
-}
-
 // labelCounts counts the labels or tags of rows.
 type labelCounts struct {
 	names     []string  // the labels or tags
@@ -59,7 +47,7 @@ type labelCounts struct {
 // countLabels counts the labels or tags of the training and the validation rows. It adds the counts to the description,
 // with the accuracy of always answering the commonest one. If the configuration asks for class weights, it sets them.
 // If the run begins and nothing says what to monitor, it chooses accuracy or macro F1.
-func countLabels(c *Config, s *rows.Set, begins bool) *labelCounts {
+func countLabels(k facts, c *Config, s *rows.Set, begins bool) *labelCounts {
 	l := &labelCounts{names: slices.Clone(c.Task.Classes)}
 	classes := c.classesOf()
 	if target := c.Task.Target; target != nil {
@@ -105,7 +93,7 @@ func countLabels(c *Config, s *rows.Set, begins bool) *labelCounts {
 			shown(counts[0].Label), 100*float64(l.validates[l.best])/float64(l.total), unit))
 		d.Warnings = append(d.Warnings, l.few(trains, unit)...)
 	}
-	if stopping := &c.Training.Stopping; begins && c.labelled() && l.total > 0 && stopping.Monitor == "" && stopping.Mode == "" {
+	if stopping := &c.Training.Stopping; begins && k.labels() && l.total > 0 && stopping.Monitor == "" && stopping.Mode == "" {
 		stopping.Monitor, stopping.Mode = "val_accuracy", "max"
 		if why := rare(trains); why != "" {
 			stopping.Monitor = "val_macro_f1"

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/setting"
@@ -13,15 +12,9 @@ import (
 	"github.com/heed-go/heed/train/task/judge"
 )
 
-// named lists choices by name, each with a line of help.
-type named = choices.Table[struct{}]
-
 // classMetrics has the names of the metrics of one label of a file: see train.ClassMetrics. The metric of the label
 // fraud is called recall[fraud].
 var classMetrics = []string{"precision", "recall", "f1", "average_precision"}
-
-// labelled reports whether the task learns the labels of a file.
-func (c *Config) labelled() bool { return c.FromRows() && c.Task.Kind == data.KindClassification }
 
 // monitored lists the values that early stopping may monitor: the loss and the computed metrics, training before
 // validation.
@@ -42,13 +35,13 @@ func monitored(c *Config, computed []metrics.Metric) (values named) {
 
 // checkMonitor returns an error if no value has the name of the monitored value. Before New has read the rows of a
 // file, any label may be in the name.
-func (c *Config) checkMonitor() error {
+func (c *Config) checkMonitor(k facts) error {
 	name, path, names := c.Training.Stopping.Monitor, setting.Path("training.stopping.monitor"), monitored(c, judge.KindOf(&c.Config).Metrics).Names()
 	if name == "" || slices.Contains(names, name) {
 		return nil
 	}
 	listed := strings.Join(names, ", ")
-	if c.labelled() {
+	if c.FromRows() && k.labels() {
 		named, class, ok := metrics.OfClass(name)
 		part, metric, _ := strings.Cut(named, "_")
 		if classes := c.Task.Classes; ok && slices.Contains(names, part+"_loss") && slices.Contains(classMetrics, metric) {

@@ -11,7 +11,7 @@ import (
 )
 
 // rowSource has the rows of a file.
-var rowSource = source{func(c *Config) bool { return c.FromRows() }, openRows}
+var rowSource = source{(*Config).FromRows, openRows}
 
 // A rowSet is a set of rows from a file.
 type rowSet struct {
@@ -32,7 +32,7 @@ func (c *Config) format(k kind) rows.Format {
 	f := k.about()
 	return rows.Format{
 		Columns: k.columns(c), Tagged: c.tagged(), Check: k.row(c),
-		Labels: f.Classes && !f.AnswerUnits, AnswerUnits: f.AnswerUnits, Sequences: f.Sequences, Aligned: f.Aligned, Usual: f.usual,
+		Labels: f.labels(), AnswerUnits: f.AnswerUnits, Sequences: f.Sequences, Aligned: f.Aligned, Usual: f.usual,
 		Texts: c.Task.Texts,
 	}
 }
@@ -65,7 +65,7 @@ func openRows(k kind, c *Config) (set, error) {
 		return nil, setting.Errorf("%s: the rows are too few to learn from and to judge by: training needs at least %d, got %d", setting.Path("data.file"), leastRows, n)
 	}
 	if c.Kind().Classes {
-		s.labels = countLabels(c, s.Set, begins)
+		s.labels = countLabels(k.about(), c, s.Set, begins)
 	}
 	return s, s.complete(c)
 }

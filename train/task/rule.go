@@ -6,7 +6,7 @@ import (
 )
 
 // ruleSource has the examples that a rule draws.
-var ruleSource = source{func(c *Config) bool { return c.Drawn() }, openRule}
+var ruleSource = source{(*Config).Drawn, openRule}
 
 // validationSize is the number of examples in a validation batch, except for rows of a file and for published models.
 const validationSize = 250

@@ -37,7 +37,8 @@ func openText(k kind, c *Config) (set, error) {
 	if c.Data.ValidationFile != "" {
 		return nil, setting.Errorf("%s is for rows and for conversations, and %s is a text", setting.Path("data.validation_file"), setting.Path("data.file"))
 	}
-	if c.Published() {
+	published := c.Published()
+	if published {
 		c.Task.MaxLen = cmp.Or(c.Task.MaxLen, min(256, c.Task.Published.MaxLen))
 	}
 	text, err := readText(c)
@@ -53,7 +54,7 @@ func openText(k kind, c *Config) (set, error) {
 		text.Close()
 		return nil, err
 	}
-	if t := &c.Training; c.Published() { // an epoch has as many tokens as the text
+	if t := &c.Training; published { // an epoch has as many tokens as the text
 		t.StepsPerEpoch = cmp.Or(t.StepsPerEpoch, max(1, text.Len()/(t.BatchSize*s.length)))
 		if t.MaxEpochs < 0 {
 			t.MaxEpochs = 3

@@ -7,22 +7,10 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// chanceOf returns the probability that two equally good models differ on the judged rows at least as much as this
-// report and that of its baseline. It counts the rows on which one of them is nearer to the reference, and returns the
-// probability of the exact two-sided sign test; for labels, this is McNemar's test. For rank correlations, it compares
-// Fisher's z as if they came from different rows, which is cautious.
-func (r *Report) chanceOf(baseline *Report) float64 {
-	if r.kind.Embeds && r.scored() {
-		if len(r.Judged) < 10 { // so few ranks are often alike or opposite by chance
-			return 1
-		}
-		spread := math.Sqrt(2 * 1.06 / float64(len(r.Judged)-3)) // Fieller, Hartley and Pearson, 1957
-		z := math.Abs(math.Atanh(r.Numbers.Spearman())-math.Atanh(baseline.Numbers.Spearman())) / spread
-		if z != z { // a correlation is undefined, or both are perfect
-			return 1
-		}
-		return math.Erfc(z / math.Sqrt2)
-	}
+// chance returns the probability that two equally good models differ on the judged rows at least as much as this report
+// and that of its baseline. It counts the rows on which one of them is nearer to the reference, and returns the
+// probability of the exact two-sided sign test; for labels, this is McNemar's test.
+func (classes) chance(r, baseline *Report) float64 {
 	nearer, farther := 0, 0
 	for i := range r.Judged {
 		switch cmp.Compare(r.Judged[i].distance(), baseline.Judged[i].distance()) {
@@ -33,6 +21,23 @@ func (r *Report) chanceOf(baseline *Report) float64 {
 		}
 	}
 	return signTest(nearer, farther)
+}
+
+// chance compares Fisher's z of rank correlations, if there are scores, as if they came from different rows, which is
+// cautious.
+func (t texts) chance(r, baseline *Report) float64 {
+	switch {
+	case !r.scored():
+		return t.classes.chance(r, baseline)
+	case len(r.Judged) < 10: // so few ranks are often alike or opposite by chance
+		return 1
+	}
+	spread := math.Sqrt(2 * 1.06 / float64(len(r.Judged)-3)) // Fieller, Hartley and Pearson, 1957
+	z := math.Abs(math.Atanh(r.Numbers.Spearman())-math.Atanh(baseline.Numbers.Spearman())) / spread
+	if z != z { // a correlation is undefined, or both are perfect
+		return 1
+	}
+	return math.Erfc(z / math.Sqrt2)
 }
 
 // distance says how far the answer is from the nearest reference.
@@ -57,6 +62,3 @@ func signTest(a, b int) float64 {
 	}
 	return min(1, 2*sum)
 }
-
-// scored reports whether the rows of a report have scores.
-func (r *Report) scored() bool { return len(r.Judged) > 0 && r.Judged[0].Answer.Number != nil }

@@ -36,7 +36,7 @@ func TestChanceOf(t *testing.T) {
 		if name != "numbers" {
 			m.kind = kindOf(data.KindClassification)
 		}
-		if got := m.chanceOf(&Report{Judged: test.baseline}); math.Abs(got-test.want) > 1e-9 {
+		if got := m.kind.chance(m, &Report{Judged: test.baseline}); math.Abs(got-test.want) > 1e-9 {
 			t.Errorf("%s: got %v, want %v", name, got, test.want)
 		}
 	}
@@ -50,11 +50,11 @@ func TestChanceOf(t *testing.T) {
 		return r
 	}
 	for n, want := range map[int]bool{12: true, 1000: false} {
-		if got := correlated(n, 1).chanceOf(correlated(n, 2)); got > 0.05 != want {
+		if got := (texts{}).chance(correlated(n, 1), correlated(n, 2)); got > 0.05 != want {
 			t.Errorf("%d correlated rows: the probability is %v", n, got)
 		}
 	}
-	if got := correlated(12, 0).chanceOf(correlated(12, 0)); got != 1 {
+	if got := (texts{}).chance(correlated(12, 0), correlated(12, 0)); got != 1 {
 		t.Errorf("equal reports have the probability %v", got)
 	}
 }

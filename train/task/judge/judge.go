@@ -78,7 +78,7 @@ func (r *Report) add(m *model.Model, part []Judged, answers []model.Answer) {
 func (r *Report) besideBaseline(ctx context.Context, m *model.Model, examples []data.Example) error {
 	baseline, err := Baseline(ctx, m, examples)
 	if linear, _ := m.Linear(); baseline != nil {
-		r.about, r.Baseline, r.Chance = linear.About(), baseline.Values(), new(r.chanceOf(baseline))
+		r.about, r.Baseline, r.Chance = linear.About(), baseline.Values(), new(r.kind.chance(r, baseline))
 	}
 	return err
 }

@@ -35,6 +35,7 @@ type scorer interface {
 	values(r *Report) map[string]float64        // the values of a report, by the names of the metrics
 	write(r *Report, w io.Writer)               // writes the scores of a report in words
 	scores(r *Report, s *Scores)                // sets the scores of a report
+	chance(r, baseline *Report) float64         // see Report.Chance
 	details(j Judged) (names, values []string)  // what Report.WriteAnswers writes between an answer and its references
 }
 
@@ -78,6 +79,9 @@ func (r *Report) Values() map[string]float64 { return r.kind.values(r) }
 
 // HasEntities reports whether the right tags are made for entities, such as B-PER, I-PER and O.
 func (r *Report) HasEntities() bool { return r.Entities.Others == 0 && r.Entities.Total().Rows > 0 }
+
+// scored reports whether the rows of a report have scores.
+func (r *Report) scored() bool { return len(r.Judged) > 0 && r.Judged[0].Answer.Number != nil }
 
 // gather sets Judged from the examples, without answers.
 func (r *Report) gather(examples []data.Example) {

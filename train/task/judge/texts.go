@@ -105,7 +105,7 @@ func (r *Report) judgeVectors(ctx context.Context, m *model.Model) error {
 	}
 	baseline := &Report{Judged: slices.Clone(r.Judged)}
 	baseline.rank(c, tfidf(c.texts))
-	r.Baseline, r.Chance = texts{}.values(baseline), new(r.chanceOf(baseline))
+	r.Baseline, r.Chance = texts{}.values(baseline), new(r.kind.chance(r, baseline))
 	return nil
 }
 
