@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task/judge"
 )
 
@@ -54,10 +55,11 @@ type Summary struct {
 	Unfinished bool        `json:"-"` // a limit or OnStep interrupted training; call Train again to continue
 }
 
-// of sets the score of the validation rows, and the fields that have its values.
-func (s *Summary) of(score judge.Score) {
+// of sets the score of a model on the validation rows, and the fields that have its values.
+func (s *Summary) of(m *model.Model, score judge.Score) {
 	s.Score, s.ScoreName = score, score.Name
-	s.ValLoss, s.ValScore, s.ValLossPerCharacter = score.Finite()
+	plain := judge.ScoresOf(m, &score, nil)
+	s.ValLoss, s.ValScore, s.ValLossPerCharacter = plain.Loss, plain.Value, plain.LossPerCharacter
 }
 
 // scoreKey is the key of ValScore that MarshalJSON and UnmarshalJSON replace.

@@ -168,7 +168,7 @@ func (t *Task) summary(r *train.Result) *Summary {
 	}
 	if r.Best.Validated {
 		s.Score = t.score(r.Best.ValLoss, r.Best.Metrics)
-		s.of(s.Score)
+		s.of(t.Model, s.Score)
 	}
 	return s
 }

@@ -37,7 +37,7 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 		t.chooseMixture(v)
 		var score judge.Score
 		if r, score, err = t.judgeMixed(ctx, v); t.mixes() { // otherwise the score is that of the check
-			s.of(score)
+			s.of(t.Model, score)
 		}
 	case k.Embeds || c.Task.Pairs || l != nil:
 		if r, err = judge.Answers(ctx, t.Model, t.Examples(), model.PredictOptions{}); err != nil {
@@ -45,7 +45,7 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 		}
 		if k.Embeds {
 			s.Score.OfTexts(r)
-			s.of(s.Score)
+			s.of(t.Model, s.Score)
 			s.Baseline = r.Baseline
 		}
 	}

@@ -15,8 +15,10 @@ func ScoresOf(m *model.Model, s *Score, r *Report) Scores {
 	k := KindOf(&m.Config)
 	scores := Scores{Task: m.Config.Task.Name, Kind: m.Config.Task.Kind, Score: k.Score.Name, Unit: k.Unit}
 	if s != nil {
-		scores.Loss, scores.Value, scores.LossPerCharacter = s.Finite()
-		scores.Total = s.Total
+		scores.Loss, scores.Value, scores.Total = finite(s.Loss), finite(s.Value), s.Total
+		if s.Characters > 0 {
+			scores.LossPerCharacter = finite(s.perCharacter())
+		}
 		if s.share {
 			scores.Right = &s.Right
 		}
@@ -77,15 +79,6 @@ func (s *Score) OfTexts(r *Report) {
 	} else {
 		s.Value = math.NaN()
 	}
-}
-
-// Finite returns the loss, the value and, for text in tokens, the loss per character. A number that JSON doesn't have
-// is nil.
-func (s Score) Finite() (loss, value, perCharacter *float64) {
-	if s.Characters > 0 {
-		perCharacter = finite(s.perCharacter())
-	}
-	return finite(s.Loss), finite(s.Value), perCharacter
 }
 
 // perCharacter returns the loss per character, which is comparable between models with different tokenizers. Without
