@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // tree returns the contents of all files below the working folder, by path, and "a folder" for each folder.
@@ -24,7 +26,7 @@ func tree(t *testing.T) map[string]string {
 		}
 		return err
 	})
-	must(t, err)
+	must.Do(t, err)
 	return files
 }
 
@@ -35,15 +37,14 @@ func TestBadPlaces(t *testing.T) {
 	succeed(t, small("--task=text", "--max-len=16", "--data="+foxText(t), "--out=text")...)
 	config := read(t, "run/config.json")
 	for _, dir := range []string{"older", "newer", "begun", "folder", "folder.html"} {
-		must(t, os.Mkdir(dir, 0o777))
+		must.Do(t, os.Mkdir(dir, 0o777))
 	}
 	write(t, "older/config.json", strings.Replace(config, `"format": 5`, `"format": 3`, 1))
 	write(t, "newer/config.json", strings.Replace(config, `"format": 5`, `"format": 6`, 1))
 	write(t, "begun/config.json", read(t, "text/config.json"))
 	write(t, "file", "keep me")
 	write(t, "rows.tsv", "abc\tabc\n")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	before := tree(t)
 
@@ -90,6 +91,9 @@ func TestBadPlaces(t *testing.T) {
 		{"help train more", 2, `there is no command "train more"`},
 
 		{"train --resume=file", 1, "file isn't a folder, but a file"},
+		{"train --resume=folder", 1, "folder isn't a run folder: it has no config.json; heed train makes one"},
+		{"train --resume=none", 1, "none: there is no such folder"},
+		{"eval run --data=none", 1, "no such file"},
 		{"train --resume=newer --max-epochs=9", 1, "has the newer format 6"},
 		{"train --from=none" + flags, 1, "none: there is no such folder"},
 		{"train --from=older" + flags, 1, "has the older format 3"},
@@ -127,7 +131,10 @@ func TestBadPlaces(t *testing.T) {
 		{"serve run --addr=" + listener.Addr().String(), 1, "address already in use"},
 		{"serve run --addr=here", 2, "--addr must be a host and a port"},
 		{"serve run --addr=127.0.0.1:65536", 2, "--addr must be a host and a port"},
-		{"train --watch --watch-addr=" + listener.Addr().String() + flags, 1, "address already in use"},
+		{"train --watch-addr=" + listener.Addr().String() + flags, 1, "address already in use: choose another address, or port 0"},
+		{"train --watch-addr=203.0.113.1:0" + flags, 1, "--watch-addr 203.0.113.1:0"},
+		{"train --watch --watch-addr=" + flags, 2, "--watch-addr must be a host and a port"},
+		{"train --watch --find-rate=x.png" + flags, 2, "--find-rate and --watch can't be used together"},
 		{"train --watch --watch-addr=here" + flags, 2, "--watch-addr must be a host and a port"},
 
 		{"export text", 2, "--out must be the folder to write, got none"},

@@ -55,6 +55,7 @@ tasks, presets, and files of the right kind. bash also needs the package bash-co
 // complete sets up the completion of arguments and of flags' values. Whatever isn't listed here has no completion.
 func complete(root *cobra.Command) {
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	values := flagValues()
 	for _, cmd := range root.Commands() {
 		switch words := append(strings.Fields(cmd.Use), ""); {
 		case words[1] == "DIR":
@@ -87,71 +88,61 @@ func complete(root *cobra.Command) {
 			cmd.ValidArgs = slices.Compact(cmd.ValidArgs)
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if values := valuesOf(cmd, f.Name); values != nil {
-				cmd.RegisterFlagCompletionFunc(f.Name, values) // fails only if there is no such flag
+			complete, ok := values[cmd.Name()+" "+f.Name]
+			if !ok {
+				complete, ok = values[f.Name]
+			}
+			if ok {
+				cmd.RegisterFlagCompletionFunc(f.Name, complete) // fails only if there is no such flag
 			}
 		})
 	}
 }
 
-// valuesOf returns the function that completes the value of a command's flag, or nil if there is none.
-func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
+// flagValues returns the functions that complete the values of flags, by the name of the flag or, if it differs between
+// commands, of the command and the flag.
+func flagValues() map[string]cobra.CompletionFunc {
 	oneOf := func(values ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	}
 	files := func(endings ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(endings, cobra.ShellCompDirectiveFilterFileExt)
 	}
-	if table, ok := task.Choices()[flag]; ok {
+	const characters, tokens, words, bpe = string(tokenizer.Characters), string(tokenizer.Tokens), string(tokenizer.Words), string(tokenizer.BPE)
+	values := map[string]cobra.CompletionFunc{
+		"task":            oneOf(described(task.Names())...),
+		"preset":          presets,
+		"units":           oneOf(characters, tokens, words, bpe),
+		"source-units":    oneOf(characters, tokens, words, bpe),
+		"target-units":    oneOf(characters, tokens, bpe),
+		"class-weights":   oneOf("balanced"),
+		"header":          oneOf("yes", "no"),
+		"quotes":          oneOf("no"),
+		"template":        oneOf(tokenizer.ChatTemplates()...),
+		"mode":            oneOf("min", "max"),
+		"tune":            oneOf("all", "head", "last:1", "last:2", "lora"),
+		"resume":          runFolders,
+		"from":            runFolders,
+		"base":            runFolders,
+		"data":            files("tsv", "csv", "jsonl", "conll", "conllu", "txt"),
+		"validation-data": files("tsv", "csv", "jsonl", "conll", "conllu", "txt"),
+		"answers":         files("tsv"),
+		"find-rate":       files("png"),
+		"out":             cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+		"attention out":   files("png", "svg", "html"),
+		"predict out":     files("tsv", "csv", "jsonl", "conll", "conllu"),
+		"eval out":        files("html"),
+		"report out":      files("html"),
+		"embed out":       files("npy", "csv", "jsonl"),
+	}
+	for flag, table := range task.Choices() {
 		var completions []string
 		for name, help := range table.All {
 			completions = append(completions, cobra.CompletionWithDesc(name, help))
 		}
-		return oneOf(completions...)
+		values[flag] = oneOf(completions...)
 	}
-	switch flag {
-	case "task":
-		return oneOf(described(task.Names())...)
-	case "preset":
-		return presets
-	case "units", "source-units":
-		return oneOf(string(tokenizer.Characters), string(tokenizer.Tokens), string(tokenizer.Words), string(tokenizer.BPE))
-	case "target-units":
-		return oneOf(string(tokenizer.Characters), string(tokenizer.Tokens), string(tokenizer.BPE))
-	case "class-weights":
-		return oneOf("balanced")
-	case "header":
-		return oneOf("yes", "no")
-	case "quotes":
-		return oneOf("no")
-	case "template":
-		return oneOf(tokenizer.ChatTemplates()...)
-	case "mode":
-		return oneOf("min", "max")
-	case "tune":
-		return oneOf("all", "head", "last:1", "last:2", "lora")
-	case "resume", "from", "base":
-		return runFolders
-	case "data", "validation-data":
-		return files("tsv", "csv", "jsonl", "conll", "conllu", "txt")
-	case "answers":
-		return files("tsv")
-	case "find-rate":
-		return files("png")
-	case "out":
-		switch cmd.Name() {
-		case "attention":
-			return files("png", "svg", "html")
-		case "predict":
-			return files("tsv", "csv", "jsonl", "conll", "conllu")
-		case "eval", "report":
-			return files("html")
-		case "embed":
-			return files("npy", "csv", "jsonl")
-		}
-		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
-	}
-	return nil
+	return values
 }
 
 // described returns completions of tasks, with their descriptions.

@@ -12,13 +12,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/task"
 )
 
 func TestCompletion(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, run := range []string{"runs/a", "runs/b c", "other", ".hidden", "deep/er/still", "runs/new\nline"} {
-		must(t, os.MkdirAll(run, 0o777))
+		must.Do(t, os.MkdirAll(run, 0o777))
 		write(t, filepath.Join(run, "config.json"), "{}")
 	}
 	os.Mkdir("runs/none", 0o777)
@@ -83,9 +84,7 @@ func TestCompletion(t *testing.T) {
 		fail(t, heed("train", "--task=tagging", "--data=x", "--"+flag+"=x"), 2, "--"+flag, strings.Join(names, ", "))
 	}
 	for _, shell := range shells {
-		if script := succeed(t, "completion", shell); !strings.Contains(script, "__complete") || !strings.Contains(script, "heed") {
-			t.Errorf("%s: the script is %q, want a call of heed __complete", shell, script)
-		}
+		hasWords(t, succeed(t, "completion", shell), "__complete", "heed")
 	}
 	if bash, err := exec.LookPath("bash"); err == nil {
 		check := exec.Command(bash, "-n")
@@ -123,9 +122,7 @@ func TestExamples(t *testing.T) {
 		if cmd.Example == "" {
 			t.Errorf("%s has no examples", cmd.CommandPath())
 		}
-		if help := succeed(t, append(strings.Fields(cmd.CommandPath())[1:], "--help")...); !strings.Contains(help, "\n\nExamples:\n"+cmd.Example+"\n\n") {
-			t.Errorf("the help of %s is %s, want its examples in it", cmd.CommandPath(), help)
-		}
+		hasWords(t, succeed(t, append(strings.Fields(cmd.CommandPath())[1:], "--help")...), "\n\nExamples:\n"+cmd.Example+"\n\n")
 		for line := range strings.Lines(cmd.Example) {
 			call := callOf(strings.NewReplacer("<(", " ", ")", " ").Replace(line))
 			if call == nil || !strings.HasPrefix(strings.Join(append([]string{"heed"}, call...), " "), cmd.CommandPath()) {

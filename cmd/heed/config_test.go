@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train/task"
 )
@@ -27,7 +28,7 @@ func TestHostileConfigs(t *testing.T) {
 	// JSON value. The result has no checksum.
 	with := func(pairs ...string) string {
 		var config map[string]any
-		must(t, json.Unmarshal([]byte(good), &config))
+		must.Do(t, json.Unmarshal([]byte(good), &config))
 		delete(config, "sha256")
 		for i := 0; i < len(pairs); i += 2 {
 			object, path := config, strings.Split(pairs[i], ".")
@@ -36,8 +37,7 @@ func TestHostileConfigs(t *testing.T) {
 			}
 			object[path[len(path)-1]] = json.RawMessage(pairs[i+1])
 		}
-		b, err := json.Marshal(config)
-		must(t, err)
+		b := must.Get(json.Marshal(config))(t)
 		return string(b)
 	}
 	asText := func(alphabet string) string {
@@ -64,32 +64,20 @@ func TestHostileConfigs(t *testing.T) {
 	refuse([][]string{{"eval", dir}, {"predict", dir, "abc"}, {"train", "--resume=" + dir}}, []hostile{
 		{"empty", "", "isn't complete JSON (unexpected end"},
 		{"cut", good[:len(good)/2], path + ": it isn't complete JSON (unexpected end of JSON input): restore it"},
-		{"a brace short", strings.TrimRight(good, "}\n"), "isn't complete JSON"},
-		{"no JSON", "hello", "isn't complete JSON (invalid character"},
 		{"null", "null", `has no "format"`},
-		{"an array", "[]", "array"},
 		{"an empty object", "{}", `has no "format"`},
-		{"two objects", good + good, "after top-level value"},
 		{"text after the object", good + "x", "after top-level value"},
-		{"NUL bytes", strings.Repeat("\x00", 4096), runfolder.ConfigFile},
-		{"deep", strings.Repeat("[", 100_000), runfolder.ConfigFile},
 		{"changed", strings.Replace(good, `"max_epochs": 3`, `"max_epochs": 7`, 1), "its content doesn't match its sha256: it was changed after heed wrote it; restore it"},
 		{"unknown field", with("evil", "1"), `unknown key "evil"`},
-		{"a key twice", strings.Replace(good, `"seed":`, `"seed": 7, "seed":`, 1), `"seed" is given twice`},
 		{"a key twice, within", strings.Replace(good, `"dim":`, `"dim": 8, "dim":`, 1), `"dim" in "model" is given twice`},
-		{"a key twice, escaped", strings.Replace(good, `"dim":`, `"d\u0069m": 8, "dim":`, 1), `"dim" in "model" is given twice`},
-		{"a key in capitals", strings.Replace(good, `"seed":`, `"Seed":`, 1), `unknown key "Seed"`},
 		{"a key in capitals, within", strings.Replace(good, `"heads":`, `"Heads":`, 1), `unknown key "Heads" in "model.block.attention"`},
-		{"a key with a long s", strings.Replace(good, `"seed":`, `"\u017feed":`, 1), `unknown key "ſeed"`},
 		{"bytes that aren't UTF-8", strings.Replace(good, `"a word`, "\"a\xffword", 1), "UTF-8"},
 		{"a megabyte", good + strings.Repeat(" ", 1_000_001-len(good)), "has 1000001 bytes, but at most 1000000 are read"},
 		{"format 1", `{"format": 1, "task": "copy", "dim": 16}`, "this run folder has the older format 1, and heed reads format 5: train it again"},
 		{"format 6", with("format", "6"), "the newer format 6"},
-		{"format of another type", with("format", `"1"`), "format"},
 		{"a name of another task", with("task.name", `"sort2"`, "spelled", "true"), "the task sort2 isn't one of Heed's own"},
 		{"another task of that name", with("task.alphabet", `"abc"`), "the run's task copy differs from the known task of that name"},
 		{"no such kind", with("task.kind", `"nope"`), `"], got "nope"`},
-		{"task of another type", with("task", "7"), "task"},
 		{"task null", with("task", "null"), "task.max_len must be"},
 		{"no name", with("task.name", `""`), "a rule's Name must have"},
 		{"a name with an escape", with("task.name", `"x\u001b[2J"`), `got "x\x1b[2J"`},
@@ -98,45 +86,24 @@ func TestHostileConfigs(t *testing.T) {
 		{"text without symbols", asText(`""`), "Alphabet"},
 		{"symbols twice", asText(`"aa"`), path + `: task "text": the Alphabet: `},
 		{"terabytes", with("model.dim", "16384", "model.layers", "128"), "GiB"},
-		{"a wide layer", with("model.dim", "16384", "model.block.feed_forward.hidden", "65536"), "GiB"},
 		{"a huge batch", with("training.batch_size", "65536", "model.dim", "4096"), "GiB"},
-		{"dim beyond bounds", with("model.dim", "1000000000000"), "dim must be from 1 to 16384"},
-		{"dim beyond 64 bits", with("model.dim", "1e30"), "dim"},
 		{"dim zero", with("model.dim", "0"), "dim must be"},
-		{"dim negative", with("model.dim", "-16"), "dim must be"},
-		{"dim a string", with("model.dim", `"16"`), "dim"},
-		{"dim a fraction", with("model.dim", "16.5"), "dim"},
 		{"heads that don't divide", with("model.block.attention.heads", "5"), ": model.dim must be a multiple of model.block.attention.heads"},
-		{"heads zero", with("model.block.attention.heads", "0"), "heads must be"},
-		{"layers beyond bounds", with("model.layers", "1000000"), "layers must be"},
-		{"hidden negative", with("model.block.feed_forward.hidden", "-1"), "hidden must be"},
 		{"another vocabulary", with("model.vocab", "1000000000"), ": model.vocab must be 28"},
 		{"no such positions", with("model.positions", `{"kind": "nope"}`), `"nope"`},
-		{"endless positions", with("model.positions.max_len", "1000000000000"), "model.positions.max_len must be"},
 		{"wide heads", with("model.block.attention.head_dim", "1000000000000"), "head_dim must be"},
 		{"grouped heads that don't divide", with("model.block.attention.key_value_heads", "3"), "KeyValueHeads"},
 		{"no such activation", with("model.block.feed_forward.activation", `"nope"`), "nope"},
-		{"unknown field of the model", with("model.block.evil", "1"), `unknown key "evil"`},
-		{"dropout 1", with("model.dropout", "1"), "dropout must be"},
-		{"dropout beyond float64", with("model.dropout", "1e999"), "dropout"},
-		{"max_len negative", with("task.max_len", "-1"), ": task.max_len must be"},
 		{"max_len beyond the task's", with("task.max_len", "65"), "1 to 64"},
-		{"max_answer beyond bounds", with("task.max_answer", "65537"), "max_answer must be"},
-		{"seed negative", with("seed", "-1"), "seed"},
 	})
 	// What belongs to learning doesn't concern a model that answers.
 	refuse([][]string{{"eval", dir}, {"train", "--resume=" + dir}}, []hostile{
 		{"a text without a file", with("task.kind", `"text"`), "the run's task copy differs from the known task of that name"},
 		{"batch of letters", with("training.batch_size", `"64"`), ": training.batch_size must be a whole number of at most 64 bits, got string"},
-		{"batch zero", with("training.batch_size", "0"), "batch_size must be"},
-		{"batch beyond bounds", with("training.batch_size", "9000000000000000000"), "batch_size must be"},
-		{"steps zero", with("training.steps_per_epoch", "0"), "steps_per_epoch must be"},
 		{"learning rate negative", with("training.optimizer.learning_rate", "-1"), ": training.optimizer.learning_rate must be"},
 		{"no such monitor", with("training.stopping.monitor", `"val_acc"`), `: training.stopping.monitor must be one of train_loss, train_accuracy, val_loss, val_accuracy, got "val_acc"`},
 		{"no such mode", with("training.stopping.mode", `"auto"`), ": training.stopping.mode must be min or max"},
-		{"delta negative", with("training.stopping.min_delta", "-1"), ": training.stopping.min_delta must be"},
 		{"an endless threshold", with("training.stopping.divergence_threshold", "1e300"), ": training.stopping.divergence_threshold must be"},
-		{"first epoch negative", with("training.stopping.first_epoch", "-1"), "training.stopping.first_epoch must be"},
 		{"no end", with("training.max_epochs", "0", "training.stopping.patience", "0"), "set training.stopping.patience or training.max_epochs"},
 	})
 
@@ -164,18 +131,16 @@ func TestFlagsBeatPresets(t *testing.T) {
 		return flags
 	}
 	change := func(preset task.Preset, flag, value string) (task.Config, *pflag.FlagSet) {
-		s, err := defaults(string(preset.Kind), 0)
-		must(t, err)
+		s := must.Get(defaults(string(preset.Kind), 0))(t)
 		given := pflag.NewFlagSet("", pflag.ContinueOnError)
 		for _, g := range s.flags() {
 			given.AddFlagSet(g.FlagSet)
 		}
 		given.Set("preset", preset.Name)
 		if flag != "" {
-			must(t, given.Set(flag, value))
+			must.Do(t, given.Set(flag, value))
 		}
-		c, err := s.fromFlags(given)
-		must(t, err)
+		c := must.Get(s.fromFlags(given))(t)
 		return c, flagsOf(c)
 	}
 	names := map[string][2]string{ // a value for each flag that takes a name, and the resulting part of the configuration
@@ -223,8 +188,6 @@ func TestAbsurdModels(t *testing.T) {
 	write(t, "text", strings.Repeat("a text of some length\n", 50_000))
 	for _, args := range [][]string{
 		{"--dim=16384", "--layers=128"},
-		{"--dim=16384", "--hidden=65536"},
-		{"--dim=4096", "--batch-size=65536"},
 		{"--task=text", "--data=text", "--max-len=65536", "--batch-size=65536"},
 	} {
 		fail(t, heed(append([]string{"train"}, args...)...), 2, "GiB", "reduce --dim")

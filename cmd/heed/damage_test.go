@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 )
@@ -31,6 +32,26 @@ func timeless(page string) string {
 	before, checks, _ := strings.Cut(timeChart.ReplaceAllString(page, ""), "ms per step</th>")
 	checks, after, _ := strings.Cut(checks, "</table>")
 	return before + lastColumn.ReplaceAllString(checks, "") + after
+}
+
+// fill makes a folder with these files alone.
+func fill(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	os.RemoveAll(dir)
+	must.Do(t, os.Mkdir(dir, 0o777))
+	for name, content := range files {
+		write(t, filepath.Join(dir, name), content)
+	}
+}
+
+// outcome makes a call. For heed report, which writes page, it returns the page without times as the output.
+func outcome(t *testing.T, page string, call []string) called {
+	t.Helper()
+	c := heed(call...)
+	if c.code == 0 && call[0] == "report" {
+		c.stdout = timeless(read(t, page))
+	}
+	return c
 }
 
 // If a file of a run is damaged, every command either fails or does the same as with the whole file. If it fails, the
@@ -84,32 +105,18 @@ func TestDamagedFiles(t *testing.T) {
 						succeed(t, flags("unfinished", "--max-steps=20")...) // nothing has a checksum of a check between two others
 						good = folder(t, path("unfinished"))
 					}
-					fill := func(files map[string]string) {
-						os.RemoveAll(dir)
-						os.Mkdir(dir, 0o777)
-						for name, content := range files {
-							write(t, filepath.Join(dir, name), content)
-						}
-					}
-					fill(good)
+					fill(t, dir, good)
 					calls := [][]string{{"report", dir, "--out=" + page}}
 					for _, call := range kind.reads {
 						calls = append(calls, slices.Insert(strings.Fields(call), 1, dir))
 					}
-					outcome := func(t *testing.T, call []string) (called, string) {
-						c := heed(call...)
-						if call[0] == "report" && c.code == 0 {
-							return c, timeless(read(t, page))
-						}
-						return c, c.stdout
-					}
 					var want []string
 					for _, call := range calls {
-						c, printed := outcome(t, call)
+						c := outcome(t, page, call)
 						if c.code != 0 {
 							t.Fatalf("%v: %+v", call, c)
 						}
-						want = append(want, printed)
+						want = append(want, c.stdout)
 					}
 					files := []string{
 						runfolder.ConfigFile, runfolder.WeightsFile, runfolder.HistoryFile, runfolder.SummaryFile, runfolder.CheckpointFile, runfolder.TimesFile, runfolder.ReportFile,
@@ -182,10 +189,10 @@ func TestDamagedFiles(t *testing.T) {
 									if quick && k != 2 {
 										continue
 									}
-									if c, printed := outcome(t, call); c.code != 0 {
+									if c := outcome(t, page, call); c.code != 0 {
 										refused(call, c)
-									} else if printed != want[k] {
-										t.Errorf("%v prints %.300q, want %.300q", call, printed, want[k])
+									} else if c.stdout != want[k] {
+										t.Errorf("%v prints %.300q, want %.300q", call, c.stdout, want[k])
 									}
 								}
 								if resumedFlips > flips/10 { // resuming takes as long as a run
@@ -203,7 +210,7 @@ func TestDamagedFiles(t *testing.T) {
 									switch {
 									case c.code == 0:
 										sameRun(t, dir, resumed)
-										fill(damaged)
+										fill(t, dir, damaged)
 										if n >= ways {
 											resumedFlips++
 										}
@@ -321,12 +328,6 @@ func TestMissingFiles(t *testing.T) {
 		if kind.name != "mixed" { // whose network may have no part in the answers
 			calls = append(calls, []string{"attention", dir, "cat"})
 		}
-		outcome := func(call []string) (c called) {
-			if c = heed(call...); c.code == 0 && call[0] == "report" {
-				c.stdout = timeless(read(t, page))
-			}
-			return c
-		}
 		succeed(t, flags(whole)...)
 		if kind.name == "mixed" {
 			hasWords(t, read(t, filepath.Join(whole, runfolder.SummaryFile)), `"linear": `)
@@ -336,26 +337,18 @@ func TestMissingFiles(t *testing.T) {
 				succeed(t, flags(unfinished, "--max-steps=20")...) // a check between two others would be in the history alone
 				good = folder(t, unfinished)
 			}
-			fill := func(without string) {
-				os.RemoveAll(dir)
-				must(t, os.Mkdir(dir, 0o777))
-				for name, content := range good {
-					if name != without {
-						write(t, filepath.Join(dir, name), content)
-					}
-				}
-			}
-			fill("")
+			fill(t, dir, good)
 			var want []string
 			for _, call := range calls {
-				want = append(want, outcome(call).stdout)
+				want = append(want, outcome(t, page, call).stdout)
 			}
 			for file := range good {
 				t.Run(fmt.Sprint(kind.name, " ", state, " without ", file), func(t *testing.T) {
-					fill(file)
+					fill(t, dir, good)
+					must.Do(t, os.Remove(filepath.Join(dir, file)))
 					advised := false
 					for i, call := range calls {
-						switch c := outcome(call); {
+						switch c := outcome(t, page, call); {
 						case c.code != 0:
 							fail(t, c, 1, file, "restore it")
 							advised = advised || strings.Contains(c.stderr, "let heed train --resume write it")
@@ -383,7 +376,7 @@ func TestMissingFiles(t *testing.T) {
 func TestKilledAtTheBeginning(t *testing.T) {
 	t.Parallel()
 	dir, whole := filepath.Join(t.TempDir(), "run"), ran(t, "--task=copy", "--seed=1")
-	must(t, os.Mkdir(dir, 0o777))
+	must.Do(t, os.Mkdir(dir, 0o777))
 	for _, file := range []string{runfolder.TokenizerFile, runfolder.SourceTokenizerFile, runfolder.PublishedFile} {
 		write(t, filepath.Join(dir, file), "{}")
 	}

@@ -7,19 +7,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // TestDocs checks that every flag that the documentation gives to heed exists. In blocks of shell code, it also parses
 // the flags' values.
 func TestDocs(t *testing.T) {
-	pages, err := filepath.Glob("../../docs/*.md")
-	must(t, err)
+	pages := must.Get(filepath.Glob("../../docs/*.md"))(t)
 	blocks := regexp.MustCompile("(?s)\n```([a-z]*)\n(.*?)\n```")
 	inline := regexp.MustCompile("`([^`\n]+)`")
 	calls := 0
 	for _, page := range append(pages, "../../README.md", "../../CONTRIBUTING.md", "../../examples/README.md") {
-		content, err := os.ReadFile(page)
-		must(t, err)
+		content := must.Get(os.ReadFile(page))(t)
 		text := string(content)
 		var shell, inside []string
 		for _, block := range blocks.FindAllStringSubmatch(text, -1) {

@@ -105,7 +105,7 @@ func (e *embedding) run(cmd *cobra.Command, dir string, texts []string) error {
 		m.Config.Data.Columns = []string{e.column}
 	}
 	embed := func(w io.Writer) error {
-		v := newVectors(w, strings.ToLower(filepath.Ext(e.out)))
+		v := &vectors{out: bufio.NewWriter(w), form: strings.ToLower(filepath.Ext(e.out))}
 		if err := e.embed(cmd, m, texts, v); err != nil {
 			return err
 		}
@@ -141,10 +141,6 @@ type vectors struct {
 	form  string    // .npy, .csv, .jsonl, or empty for a JSON array per line
 	held  []float32 // for .npy, whose header has their number
 	count int
-}
-
-func newVectors(w io.Writer, form string) *vectors {
-	return &vectors{out: bufio.NewWriter(w), form: form}
 }
 
 // write writes the vectors of texts. It flushes them unless the form is .npy.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
@@ -19,9 +20,7 @@ func TestFindRate(t *testing.T) {
 	if !regexp.MustCompile(`^The loss is lowest at --learning-rate 0\.0\d+, as ` + regexp.QuoteMeta(picture) + " shows\n$").MatchString(out) {
 		t.Errorf("heed train prints %q, want a rate and %s", out, picture)
 	}
-	if _, err := png.Decode(strings.NewReader(read(t, picture))); err != nil {
-		t.Error(err)
-	}
+	must.Get(png.Decode(strings.NewReader(read(t, picture))))(t)
 	// Another name may end in PNG. An interrupted search leaves no picture.
 	fail(t, heedContext(cancelled(t, 5), small("--task=copy", "--find-rate=other.PNG")...), 1, "interrupted")
 	if entries, err := os.ReadDir("."); err != nil || len(entries) != 1 {

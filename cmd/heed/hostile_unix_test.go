@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 )
@@ -44,7 +45,7 @@ func TestEndlessFiles(t *testing.T) {
 			"folder": func() error { return os.Mkdir(path, 0o777) },
 		} {
 			os.Remove(path)
-			must(t, put())
+			must.Do(t, put())
 			failsAtOnce(name, file, call...)
 		}
 		os.Remove(path)
@@ -54,7 +55,7 @@ func TestEndlessFiles(t *testing.T) {
 	for _, file := range []string{runfolder.HistoryFile, runfolder.WeightsFile, runfolder.CheckpointFile} { // in a finished run
 		path := filepath.Join(dir, file)
 		good := read(t, path)
-		must(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o666)))
+		must.Do(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o666)))
 		failsAtOnce("pipe", file, "train", "--resume="+dir, "--max-epochs=9")
 		os.Remove(path)
 		write(t, path, good)
@@ -67,7 +68,7 @@ func TestEndlessFiles(t *testing.T) {
 		func() error { return os.Symlink(victim, page) },
 		func() error { return syscall.Mkfifo(page, 0o666) },
 	} {
-		must(t, errors.Join(os.Remove(page), put()))
+		must.Do(t, errors.Join(os.Remove(page), put()))
 		succeed(t, "report", dir)
 		if info, err := os.Lstat(page); err != nil || !info.Mode().IsRegular() || read(t, victim) != "precious" {
 			t.Fatalf("the page is %v, %v, and the link's target has %.20q, want a regular file, and an unchanged target", info.Mode(), err, read(t, victim))
@@ -82,7 +83,7 @@ func TestHugeFiles(t *testing.T) {
 	for _, file := range []string{runfolder.WeightsFile, runfolder.CheckpointFile, runfolder.HistoryFile} {
 		path := filepath.Join(dir, file)
 		good := read(t, path)
-		must(t, os.Truncate(path, 50<<30)) // sparse
+		must.Do(t, os.Truncate(path, 50<<30)) // sparse
 		began := time.Now()
 		fail(t, heed("train", "--resume="+dir, "--max-epochs=9"), 1, file, "has 53687091200 bytes, but this run's can have at most")
 		if took := time.Since(began); took > 10*time.Second {

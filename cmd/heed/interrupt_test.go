@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -20,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/testseed"
@@ -45,27 +45,6 @@ func cancelled(t *testing.T, steps int64) context.Context {
 	c := &countdown{Context: t.Context()}
 	c.left.Store(steps)
 	return c
-}
-
-// The number of workers changes no byte of a run, even if the run is resumed with another number.
-func TestWorkers(t *testing.T) {
-	testseed.Slow(t)
-	t.Parallel()
-	base := t.TempDir()
-	flags := func(dir string, workers int) []string {
-		return small("--task=dates", "--dropout=0.1", "--micro-batches=4", fmt.Sprint("--workers=", workers), "--out="+dir)
-	}
-	want := filepath.Join(base, "1")
-	succeed(t, flags(want, 1)...)
-	for _, workers := range []int{0, 2} {
-		dir := filepath.Join(base, fmt.Sprint("workers", workers))
-		succeed(t, flags(dir, workers)...)
-		sameRun(t, dir, want)
-	}
-	dir := filepath.Join(base, "resumed")
-	fail(t, heedContext(cancelled(t, 17), flags(dir, 4)...), 1, "interrupted")
-	succeed(t, "train", "--resume="+dir, "--workers=2")
-	sameRun(t, dir, want)
 }
 
 func TestInterruptAndResume(t *testing.T) {
@@ -119,21 +98,15 @@ func TestSignals(t *testing.T) {
 			}
 			dir := filepath.Join(t.TempDir(), "run")
 			cmd := process(flags(dir)...)
-			var stderr bytes.Buffer
-			cmd.Stderr = &stderr
-			stdout, err := cmd.StdoutPipe()
-			must(t, err)
-			must(t, cmd.Start())
-			lines := bufio.NewScanner(stdout)
-			for lines.Scan() {
-				if strings.HasPrefix(lines.Text(), "Epoch 0") {
+			cmd.Stdout = writerFunc(func(b []byte) (int, error) {
+				if strings.Contains(string(b), "Epoch 0") {
 					time.Sleep(5 * time.Millisecond) // reach the next epoch if the machine is fast
 					cmd.Process.Signal(signal)
 				}
-			}
-			cmd.Wait()
-			if code := cmd.ProcessState.ExitCode(); code != 0 { // 0: the run ended before the signal
-				fail(t, called{code, "", stderr.String()}, status, words+": heed train --resume "+shell(dir))
+				return len(b), nil
+			})
+			if c := ended(cmd); c.code != 0 { // 0: the run ended before the signal
+				fail(t, c, status, words+": heed train --resume "+shell(dir))
 				succeed(t, "train", "--resume="+dir)
 			}
 			sameRun(t, dir, want)
@@ -156,7 +129,7 @@ func TestLastWords(t *testing.T) {
 			defer os.RemoveAll(dir)
 			var stderr, out bytes.Buffer
 			line := &oneWrite{Writer: &stderr}
-			runIn(cancelled(t, c.steps), nil, small("--task=copy", "--max-epochs=1", "--out="+dir), &out, line)
+			run(cancelled(t, c.steps), nil, small("--task=copy", "--max-epochs=1", "--out="+dir), &out, line)
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				stderr.Reset()
@@ -225,7 +198,7 @@ func TestKillAndResume(t *testing.T) {
 		cmd := process(args...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
-		must(t, cmd.Start())
+		must.Do(t, cmd.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
 		for after := time.After(time.Duration(rng.IntN(120)) * time.Millisecond); ; {
@@ -266,20 +239,6 @@ func TestKillAndResume(t *testing.T) {
 	}
 }
 
-// onLine is a writer. When the first line with this prefix is written, it calls the function do.
-type onLine struct {
-	prefix string
-	do     func()
-}
-
-func (w *onLine) Write(b []byte) (int, error) {
-	if w.do != nil && strings.HasPrefix(string(b), w.prefix) {
-		w.do()
-		w.do = nil
-	}
-	return len(b), nil
-}
-
 // If a file can't be written, at the start or later, training ends with an error and can be resumed.
 func TestFilesThatCantBeWritten(t *testing.T) {
 	testseed.Slow(t)
@@ -290,14 +249,15 @@ func TestFilesThatCantBeWritten(t *testing.T) {
 			t.Run(file+" from "+line, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "run")
 				block := filepath.Join(dir, file)
-				blocker := &onLine{line, func() {
-					os.Remove(block)
-					os.MkdirAll(filepath.Join(block, "in the way"), 0o777) // a file can't replace a folder
-				}}
+				blocker := writerFunc(func(b []byte) (int, error) {
+					if strings.HasPrefix(string(b), line) {
+						os.Remove(block)
+						os.MkdirAll(filepath.Join(block, "in the way"), 0o777) // a file can't replace a folder
+					}
+					return len(b), nil
+				})
 				fail(t, heedTo(t.Context(), blocker, small("--task=copy", "--out="+dir)...), 1, file)
-				entries, err := os.ReadDir(dir)
-				must(t, err)
-				for _, e := range entries {
+				for _, e := range must.Get(os.ReadDir(dir))(t) {
 					if strings.HasPrefix(e.Name(), ".") {
 						t.Errorf("the temporary file %s is left", e.Name())
 					}
@@ -310,31 +270,11 @@ func TestFilesThatCantBeWritten(t *testing.T) {
 	}
 }
 
-// If a checkpoint is incomplete or belongs to another run, training reports an error and doesn't change the checkpoint.
-func TestDamagedCheckpoints(t *testing.T) {
+// When a run is resumed, files that a killed process left go, and the user's files stay.
+func TestLeftFiles(t *testing.T) {
 	t.Parallel()
-	base := t.TempDir()
-	dir, other := filepath.Join(base, "run"), filepath.Join(base, "other")
+	dir := filepath.Join(t.TempDir(), "run")
 	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--out="+dir)...), 1, "interrupted")
-	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--dim=8", "--out="+other)...), 1, "interrupted")
-	path := filepath.Join(dir, runfolder.CheckpointFile)
-	good := read(t, path)
-	for name, content := range map[string]string{
-		"empty":           "",
-		"half":            good[:len(good)/2],
-		"a byte short":    good[:len(good)-1],
-		"weights":         read(t, filepath.Join(dir, runfolder.WeightsFile)),
-		"another model's": read(t, filepath.Join(other, runfolder.CheckpointFile)),
-	} {
-		t.Run(name, func(t *testing.T) {
-			write(t, path, content)
-			fail(t, heed("train", "--resume="+dir), 1, runfolder.CheckpointFile)
-			if read(t, path) != content {
-				t.Error("the checkpoint was overwritten")
-			}
-		})
-	}
-	write(t, path, good)
 	write(t, filepath.Join(dir, ".model.safetensors.tmp-123"), "what a killed process left")
 	write(t, filepath.Join(dir, "notes.txt"), "mine")
 	succeed(t, "train", "--resume="+dir)
@@ -358,7 +298,7 @@ func TestResumeWithoutWeights(t *testing.T) {
 		t.Fatalf("the summary is %+v, want StoppedEarly", s)
 	}
 	fail(t, heedContext(cancelled(t, int64(12*(s.Epochs-1)+3)), flags(dir)...), 1, "interrupted") // in the last epoch
-	must(t, os.Remove(filepath.Join(dir, runfolder.WeightsFile)))
+	must.Do(t, os.Remove(filepath.Join(dir, runfolder.WeightsFile)))
 	succeed(t, "train", "--resume="+dir)
 	sameRun(t, dir, want)
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"path/filepath"
 	"testing"
 )
@@ -11,29 +10,23 @@ import (
 // Without MPI, each process of a launcher would make a run of its own. The first process reports an error instead.
 func TestLauncherWithoutMPI(t *testing.T) {
 	t.Parallel()
+	call := func(args []string, env ...string) called {
+		cmd := process(args...)
+		cmd.Env = append(cmd.Env, env...)
+		return ended(cmd)
+	}
+	train := func() []string { return small("--max-epochs=1", "--out="+filepath.Join(t.TempDir(), "run")) }
 	for _, variable := range []string{"OMPI_COMM_WORLD_RANK=0", "PMIX_RANK=0"} {
-		cmd := process(small("--out=" + filepath.Join(t.TempDir(), "run"))...)
-		cmd.Env = append(cmd.Env, variable)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		cmd.Run()
-		fail(t, called{cmd.ProcessState.ExitCode(), "", stderr.String()}, 1, "built without MPI", "go build -tags mpi")
+		fail(t, call(train(), variable), 1, "built without MPI", "go build -tags mpi")
 	}
-	for _, size := range []string{"OMPI_COMM_WORLD_SIZE=1", "SLURM_STEP_NUM_TASKS=1"} { // a job of one process
-		cmd := process(small("--max-epochs=1", "--out="+filepath.Join(t.TempDir(), "run"))...)
-		cmd.Env = append(cmd.Env, "PMIX_RANK=0", size)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v: %s", size, err, out)
+	for _, c := range []called{
+		call(train(), "PMIX_RANK=0", "OMPI_COMM_WORLD_SIZE=1"), // a job of one process
+		call(train(), "PMIX_RANK=0", "SLURM_STEP_NUM_TASKS=1"),
+		call([]string{"version"}, "PMIX_RANK=0", "SLURM_NTASKS=4"), // doesn't train
+		call(train(), "SLURM_NTASKS=4", "SLURM_PROCID=0"),          // as in a batch script of Slurm
+	} {
+		if c.code != 0 {
+			t.Errorf("got %+v, want status 0", c)
 		}
-	}
-	cmd := process("version") // doesn't train
-	cmd.Env = append(cmd.Env, "PMIX_RANK=0", "SLURM_NTASKS=4")
-	if err := cmd.Run(); err != nil {
-		t.Error(err)
-	}
-	cmd = process(small("--max-epochs=1", "--out="+filepath.Join(t.TempDir(), "run"))...)
-	cmd.Env = append(cmd.Env, "SLURM_NTASKS=4", "SLURM_PROCID=0") // as in a batch script of Slurm
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
 	}
 }

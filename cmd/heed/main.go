@@ -59,7 +59,7 @@ func main() {
 // processes of the job.
 func launched(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if !(len(args) > 0 && args[0] == "train" || len(args) > 1 && args[0] == "bench" && args[1] == "dist") {
-		return run(ctx, args, stdout, stderr)
+		return run(ctx, nil, args, stdout, stderr)
 	}
 	if rank, launcher := mpi.Rank(); launcher && rank == 0 {
 		stderr = lastWords(ctx, stderr)
@@ -71,7 +71,7 @@ func launched(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	if err := alike(group, args); err != nil {
 		return failed(stderr, err)
 	}
-	code := runIn(ctx, group, args, stdout, stderr)
+	code := run(ctx, group, args, stdout, stderr)
 	if code == 0 { // otherwise the launcher ends the other processes
 		leave()
 	}
@@ -151,13 +151,9 @@ func listen(parent context.Context, own bool) context.Context {
 	return ctx
 }
 
-// run executes one call of heed and returns its exit status.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return runIn(ctx, nil, args, stdout, stderr)
-}
-
-// runIn is like run, for one process of a group. A nil group means this process alone.
-func runIn(ctx context.Context, group train.Group, args []string, stdout, stderr io.Writer) int {
+// run executes one call of heed in a process of a group, and returns its exit status. A nil group means this process
+// alone.
+func run(ctx context.Context, group train.Group, args []string, stdout, stderr io.Writer) int {
 	root := newRoot(group)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		complete(root) // only if needed: cobra never frees the completions of a command
@@ -312,9 +308,6 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	return usagef("--%s must be %s, got %q", invalid.GetFlag().Name, want, invalid.GetValue())
 }
-
-// often is the value of --checkpoint-every: a number of steps or a time.
-type often struct{ *train.RunOptions }
 
 // collectOften makes the garbage collector run more often. Training makes little garbage, so this saves a quarter of
 // the memory and costs no time. Serving keeps large weights, which the collector needn't look into.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
@@ -141,7 +142,7 @@ func measure(t *testing.T, args ...string) (estimate, peak float64) {
 	cmd := process(args...)
 	var stdout strings.Builder
 	cmd.Stdout = &stdout
-	must(t, cmd.Start())
+	must.Do(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	// Poll the status, because the peak that Wait reports includes the memory of the test process before the exec.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 )
 
@@ -20,18 +21,17 @@ func TestErrorsOfTheSystem(t *testing.T) {
 	t.Chdir(t.TempDir())
 	loop := func(path string) {
 		os.Remove(path)
-		must(t, os.Symlink(filepath.Base(path), path))
+		must.Do(t, os.Symlink(filepath.Base(path), path))
 	}
 	for _, name := range []string{runfolder.ConfigFile, runfolder.WeightsFile, runfolder.HistoryFile, runfolder.SummaryFile, runfolder.CheckpointFile, ".heed.lock"} {
-		must(t, os.CopyFS(name, os.DirFS(run)))
+		must.Do(t, os.CopyFS(name, os.DirFS(run)))
 		loop(filepath.Join(name, name))
 	}
-	must(t, os.Mkdir("texts", 0o777))
+	must.Do(t, os.Mkdir("texts", 0o777))
 	for _, path := range []string{"loop", "loop.json", "texts/loop.txt"} {
 		loop(path)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	addr := listener.Addr().String()
 	type call struct{ args, want string }
@@ -57,7 +57,7 @@ func TestErrorsOfTheSystem(t *testing.T) {
 	}
 	if runtime.GOOS == "linux" {
 		for _, name := range []string{"full.svg", "full.html"} {
-			must(t, os.Symlink("/dev/full", name))
+			must.Do(t, os.Symlink("/dev/full", name))
 		}
 		calls = append(calls, []call{
 			{"predict " + run + " --data=" + rows + " --out=/dev/full", "heed: write /dev/full: no space left on device"},

@@ -20,6 +20,7 @@ import (
 
 	"github.com/heed-go/heed/cmd/heed/internal/bench"
 	"github.com/heed-go/heed/internal/kernel"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // job returns a call in a number of processes that mpirun starts. There may be more processes than processors, and the
@@ -34,13 +35,7 @@ func job(processes int, args ...string) *exec.Cmd {
 
 // The number of processes changes no byte of a run, even with dropout.
 func TestJobChangesNoByte(t *testing.T) {
-	base := t.TempDir()
-	text := filepath.Join(base, "numbers.txt")
-	var numbers strings.Builder
-	for i := range 500 {
-		fmt.Fprintf(&numbers, "and %d is a number\n", i)
-	}
-	write(t, text, numbers.String())
+	text := newFile(t, "numbers.txt", lines(500, func(i int) string { return fmt.Sprintf("and %d is a number", i) }))
 	for _, name := range []string{"reverse", "dates", "text", "seq2seq", "tagging"} {
 		t.Run(name, func(t *testing.T) {
 			rows := dataFlags(t, name)
@@ -52,7 +47,7 @@ func TestJobChangesNoByte(t *testing.T) {
 				return append(flags, rows...)
 			}
 			want := filepath.Join(t.TempDir(), "alone")
-			lines := succeed(t, flags(want)...)
+			printed := succeed(t, flags(want)...)
 			for _, n := range []int{1, 2, 4} {
 				dir := filepath.Join(t.TempDir(), "run")
 				out, err := job(n, flags(dir)...).CombinedOutput()
@@ -60,8 +55,8 @@ func TestJobChangesNoByte(t *testing.T) {
 					t.Fatalf("%d processes: %v\n%s", n, err, out)
 				}
 				sameRun(t, dir, want)
-				if strings.Count(string(out), "\n") != strings.Count(lines, "\n") || strings.Contains(string(out), "best so far") {
-					t.Errorf("%d processes print %q, want as many lines as %q, and no mark", n, out, lines)
+				if strings.Count(string(out), "\n") != strings.Count(printed, "\n") || strings.Contains(string(out), "best so far") {
+					t.Errorf("%d processes print %q, want as many lines as %q, and no mark", n, out, printed)
 				}
 			}
 		})
@@ -93,7 +88,7 @@ func TestJobKilled(t *testing.T) {
 			cmd := job(4, flags(dir)...)
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
-			must(t, cmd.Start())
+			must.Do(t, cmd.Start())
 			pid := cmd.Process.Pid
 			for { // until the run has begun
 				if _, err := os.Stat(filepath.Join(dir, "checkpoint.safetensors")); err == nil {
@@ -120,7 +115,7 @@ func TestJobKilled(t *testing.T) {
 			case "interrupted":
 				syscall.Kill(pid, syscall.SIGINT)
 			case "disk": // a limit on the size of files acts like a full disk
-				must(t, unix.Prlimit(children[0], unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 2000, Max: 2000}, nil))
+				must.Do(t, unix.Prlimit(children[0], unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 2000, Max: 2000}, nil))
 			}
 			killed := time.Now()
 			if err := cmd.Wait(); err == nil {
@@ -155,8 +150,7 @@ func TestJobKilled(t *testing.T) {
 func children(t *testing.T, pid int) (children []int) {
 	t.Helper()
 	for _, f := range strings.Fields(read(t, fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))) {
-		child, err := strconv.Atoi(f)
-		must(t, err)
+		child := must.Get(strconv.Atoi(f))(t)
 		children = append(children, child)
 	}
 	return children
@@ -179,16 +173,11 @@ func running(pid int) bool {
 // If a signal ends a process other than the first while the processes read the data, the first process prints which one
 // ended.
 func TestJobInterruptedOutsideTraining(t *testing.T) {
-	pairs := filepath.Join(t.TempDir(), "pairs.tsv")
-	var rows strings.Builder
-	for i := range 400_000 {
-		fmt.Fprintf(&rows, "%d\t%d\n", i*7919%10_000_019, i)
-	}
-	write(t, pairs, rows.String())
+	pairs := newFile(t, "pairs.tsv", lines(400_000, func(i int) string { return fmt.Sprintf("%d\t%d", i*7919%10_000_019, i) }))
 	var out bytes.Buffer
 	cmd := job(2, "train", "--task=seq2seq", "--data="+pairs, "--columns=1,2", "--out="+filepath.Join(t.TempDir(), "run"))
 	cmd.Stdout, cmd.Stderr = &out, &out
-	must(t, cmd.Start())
+	must.Do(t, cmd.Start())
 	var processes []int
 	for ; len(processes) < 2 || !reads(processes[1], pairs); time.Sleep(time.Millisecond) {
 		processes = children(t, cmd.Process.Pid)
@@ -244,9 +233,8 @@ func TestJobErrors(t *testing.T) {
 // It is an error if processes would train differently. In each case, the second process differs from the first.
 func TestJobUnlike(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "heed")
-	program, err := os.ReadFile(os.Args[0])
-	must(t, err)
-	must(t, os.WriteFile(other, append(program, 0), 0o777))
+	program := must.Get(os.ReadFile(os.Args[0]))(t)
+	must.Do(t, os.WriteFile(other, append(program, 0), 0o777))
 	args := small("--out=" + filepath.Join(t.TempDir(), "run"))
 	for _, c := range []struct {
 		name   string
@@ -293,14 +281,13 @@ func TestJobFolderOfFirst(t *testing.T) {
 // Each of four processes has a quarter of the solver's memory, measured as the difference between AdamW and SGD. For a
 // checkpoint, the first process gathers the parts of all processes. The memory estimate that it prints includes them.
 func TestJobMemory(t *testing.T) {
-	text := filepath.Join(t.TempDir(), "text.txt")
-	write(t, text, strings.Repeat("and so on and so forth\n", 500))
+	text := newFile(t, "text.txt", strings.Repeat("and so on and so forth\n", 500))
 	peaks := func(solver string, processes int) (values []float64) {
 		cmd := job(processes, "train", "--task=text", "--data="+text, "--dim=512", "--heads=8", "--layers=6", "--max-len=16", "--micro-batches=4", "--batch-size=4",
 			"--workers=1", "--steps-per-epoch=3", "--max-epochs=1", "--validation=4", "--patience=0", "--solver="+solver, "--out="+filepath.Join(t.TempDir(), "run"))
 		var stdout strings.Builder
 		cmd.Stdout, cmd.Stderr = &stdout, os.Stderr
-		must(t, cmd.Start())
+		must.Do(t, cmd.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
 		highest := map[int]float64{}
@@ -341,12 +328,9 @@ func TestJobMemory(t *testing.T) {
 func TestJobBench(t *testing.T) {
 	cmd := job(2, "bench", "dist", "--steps=2", "--json")
 	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	must(t, err)
+	out := must.Get(cmd.Output())(t)
 	var s bench.Scaling
-	if err := json.NewDecoder(bytes.NewReader(out)).Decode(&s); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	must.Do(t, json.NewDecoder(bytes.NewReader(out)).Decode(&s))
 	if s.Processes != 2 || !(s.AgreeMS > 0 && s.SwapMS > 0 && s.ModelMS > 0 && s.Share > 0 && s.Share < 1) {
 		t.Errorf("the measurement is %+v, want 2 processes and positive times", s)
 	}

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // No output overwrites an input or a file of a run, whatever path or link names it.
@@ -22,25 +24,21 @@ func TestOutputsKeepInputs(t *testing.T) {
 	base := t.TempDir()
 	path := func(names ...string) string { return filepath.Join(append([]string{base}, names...)...) }
 	own, run, other := path("own.csv"), path("run"), path("other")
-	var rows strings.Builder
-	for i := range 60 {
-		fmt.Fprintf(&rows, "word %d,class %d\n", i, i%3)
-	}
-	write(t, own, rows.String())
+	write(t, own, lines(60, func(i int) string { return fmt.Sprintf("word %d,class %d", i, i%3) }))
 	write(t, path("page.html"), strings.Repeat("<p>a page to learn\n", 100))
 	succeed(t, small("--task=classification", "--steps-per-epoch=0", "--validation=10", "--data="+own, "--out="+run)...)
 	succeed(t, small("--task=text", "--max-len=8", "--max-epochs=1", "--data="+path("page.html"), "--out="+other)...)
 	for link, file := range map[string]string{
 		"config": path("run", "config.json"), "weights.png": path("run", "model.safetensors"), "config.html": path("run", "config.json"), "rows": own, "rows.png": own,
 	} {
-		must(t, os.Symlink(file, path("soft-"+link)))
-		must(t, os.Link(file, path("hard-"+link)))
+		must.Do(t, os.Symlink(file, path("soft-"+link)))
+		must.Do(t, os.Link(file, path("hard-"+link)))
 	}
-	must(t, os.Symlink(run, path("folder")))
-	must(t, os.Symlink(path("run", "source.json"), path("dangling"))) // a name that a run's file can have
-	must(t, os.Mkdir(path("texts"), 0o777))
+	must.Do(t, os.Symlink(run, path("folder")))
+	must.Do(t, os.Symlink(path("run", "source.json"), path("dangling"))) // a name that a run's file can have
+	must.Do(t, os.Mkdir(path("texts"), 0o777))
 	write(t, path("texts", "a.txt"), strings.Repeat("a text to learn\n", 100))
-	must(t, os.Mkdir(path("foreign"), 0o777))
+	must.Do(t, os.Mkdir(path("foreign"), 0o777))
 	write(t, path("foreign", "config.json"), `{"name": "of another program"}`)
 	files := func() [3]map[string]string {
 		inputs := map[string]string{"own.csv": read(t, own), "page.html": read(t, path("page.html"))}
@@ -106,20 +104,18 @@ func TestOutputChangesMeanwhile(t *testing.T) {
 	input, out := filepath.Join(dir, "input"), filepath.Join(dir, "out")
 	write(t, input, "rows")
 	o := &outFile{flag: "out", path: out, inputs: []string{input}}
-	must(t, o.open(io.Discard))
+	must.Do(t, o.open(io.Discard))
 	for name, change := range map[string]func() error{
 		"a symbolic link": func() error { return os.Symlink(input, out) },
 		"a hard link":     func() error { return os.Link(input, out) },
 		"a pipe":          func() error { return syscall.Mkfifo(out, 0o666) },
 	} {
-		must(t, change())
-		err := o.write(t.Context(), func(w io.Writer) error { return nil })
-		if err == nil || !strings.Contains(err.Error(), "give another name") || read(t, input) != "rows" {
-			t.Errorf("%s: error %v, and the input has %q, want an error and rows", name, err, read(t, input))
+		must.Do(t, change())
+		must.Fail(t, o.write(t.Context(), func(w io.Writer) error { return nil }), "give another name")
+		if read(t, input) != "rows" {
+			t.Errorf("%s: the input has %q, want rows", name, read(t, input))
 		}
-		if err := os.Remove(out); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Do(t, os.Remove(out))
 	}
 }
 
@@ -130,18 +126,18 @@ func TestOutputLinkThatMoves(t *testing.T) {
 	write(t, input, "rows")
 	lead := func(target string) {
 		os.Remove(link)
-		must(t, os.Symlink(filepath.Join(dir, target), link))
+		must.Do(t, os.Symlink(filepath.Join(dir, target), link))
 	}
 	o := &outFile{flag: "out", path: link, inputs: []string{input}}
 	lead("elsewhere")
-	must(t, o.open(io.Discard))
+	must.Do(t, o.open(io.Discard))
 	lead("input")
-	err := o.write(t.Context(), func(w io.Writer) error {
+	must.Fail(t, o.write(t.Context(), func(w io.Writer) error {
 		lead("elsewhere")
 		return hello(w)
-	})
-	if err == nil || !strings.Contains(err.Error(), "would overwrite") || read(t, input) != "rows" {
-		t.Errorf("error %v, and the input has %q, want an error and rows", err, read(t, input))
+	}), "would overwrite")
+	if read(t, input) != "rows" {
+		t.Errorf("the input has %q, want rows", read(t, input))
 	}
 }
 
@@ -155,7 +151,7 @@ func TestOutFile(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
 	write(t, file, "before")
-	must(t, os.Symlink(file, link))
+	must.Do(t, os.Symlink(file, link))
 	put := func(path string, content func(io.Writer) error) error {
 		o := &outFile{flag: "out", path: path}
 		if err := o.open(io.Discard); err != nil {
@@ -165,34 +161,31 @@ func TestOutFile(t *testing.T) {
 		return o.write(t.Context(), content)
 	}
 	for _, path := range []string{link, file, filepath.Join(dir, "new")} {
-		if err := put(path, hello); err != nil || read(t, path) != "hello" || read(t, file) != "hello" {
-			t.Errorf("%s: error %v, and the files have %q and %q, want hello", path, err, read(t, path), read(t, file))
+		must.Do(t, put(path, hello))
+		if read(t, path) != "hello" || read(t, file) != "hello" {
+			t.Errorf("%s: the files have %q and %q, want hello", path, read(t, path), read(t, file))
 		}
 	}
-	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != os.ModeSymlink {
-		t.Errorf("the link is now %v, %v, want a link", info.Mode(), err)
-	}
+	stays(t, link, os.ModeSymlink)
 
 	// If a link leads to a missing file, the link stays, and write makes the file.
-	must(t, os.Mkdir(filepath.Join(dir, "folder"), 0o777))
+	must.Do(t, os.Mkdir(filepath.Join(dir, "folder"), 0o777))
 	for name, leads := range map[string]string{
 		"absolute": filepath.Join(dir, "made 1"), "relative": "folder/made 2", "again": "relative", "up": "folder/../made 3", "loop": "loop 2", "loop 2": "loop", "far": "missing/x",
 	} {
-		must(t, os.Symlink(leads, filepath.Join(dir, name)))
+		must.Do(t, os.Symlink(leads, filepath.Join(dir, name)))
 	}
 	for name, made := range map[string]string{"absolute": "made 1", "relative": "folder/made 2", "up": "made 3", "again": "folder/made 2"} {
-		err := put(filepath.Join(dir, name), hello)
-		if info, failed := os.Lstat(filepath.Join(dir, name)); err != nil || failed != nil || info.Mode().Type() != os.ModeSymlink || read(t, filepath.Join(dir, made)) != "hello" {
-			t.Errorf("the dangling link %s: errors %v and %v, want the link and %s", name, err, failed, made)
+		must.Do(t, put(filepath.Join(dir, name), hello))
+		if stays(t, filepath.Join(dir, name), os.ModeSymlink); read(t, filepath.Join(dir, made)) != "hello" {
+			t.Errorf("for the dangling link %s, %s has other content than hello", name, made)
 		}
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "loop"): "is a symbolic link that leads back to itself", filepath.Join(dir, "far"): "folder " + filepath.Join(dir, "missing") + " doesn't exist",
 		filepath.Join(link, "x"): "--out's folder " + link + " is a file", dir: "is a folder", filepath.Join(dir, "a", "b"): "doesn't exist: make it first",
 	} {
-		if err := put(path, hello); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %q in it", path, err, want)
-		}
+		must.Fail(t, put(path, hello), want)
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, ".heed-*")); len(left) > 0 || err != nil {
 		t.Errorf("open leaves %q, %v, want no files", left, err)
@@ -202,7 +195,7 @@ func TestOutFile(t *testing.T) {
 		t.Skip("there is no /dev/full")
 	}
 	alias := filepath.Join(dir, "full") // a link, because a mistake would replace the device
-	must(t, os.Symlink("/dev/full", alias))
+	must.Do(t, os.Symlink("/dev/full", alias))
 	much := func(w io.Writer) error {
 		_, err := io.WriteString(w, strings.Repeat("hello", 1<<16))
 		return err
@@ -210,8 +203,14 @@ func TestOutFile(t *testing.T) {
 	if err := put(alias, much); err == nil || strings.Count(err.Error(), "no space left") != 1 {
 		t.Errorf("a full device: error %v, want \"no space left\" once", err)
 	}
-	if info, err := os.Lstat(alias); err != nil || info.Mode().Type() != os.ModeSymlink {
-		t.Errorf("the link to a full device is now %v, %v, want a link", info.Mode(), err)
+	stays(t, alias, os.ModeSymlink)
+}
+
+// stays checks that a file still has this type.
+func stays(t *testing.T, path string, want os.FileMode) {
+	t.Helper()
+	if info := must.Get(os.Lstat(path))(t); info.Mode().Type() != want {
+		t.Errorf("%s is now %v, want %v", path, info.Mode(), want)
 	}
 }
 
@@ -222,24 +221,17 @@ func TestPipes(t *testing.T) {
 		t.Skipf("can't make a pipe: %v", err)
 	}
 	o := &outFile{flag: "out", path: pipe}
-	if err := o.open(io.Discard); err == nil || !strings.Contains(err.Error(), pipe+" is a pipe that nobody reads: start its reader first") {
-		t.Errorf("without a reader: error %v, want one that says so", err)
-	}
-	reader, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	must(t, err)
+	must.Fail(t, o.open(io.Discard), pipe+" is a pipe that nobody reads: start its reader first")
+	reader := must.Get(os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0))(t)
 	defer reader.Close()
-	must(t, o.open(io.Discard))
-	if err := o.write(t.Context(), hello); err != nil {
-		t.Errorf("with a reader: error %v, want none", err)
-	}
+	must.Do(t, o.open(io.Discard))
+	must.Do(t, o.write(t.Context(), hello))
 	if content, err := io.ReadAll(reader); string(content) != "hello" || err != nil {
 		t.Errorf("the reader gets %q, %v, want hello", content, err)
 	}
-	if info, err := os.Lstat(pipe); err != nil || info.Mode().Type() != os.ModeNamedPipe {
-		t.Errorf("the pipe is now %v, %v, want a pipe", info.Mode(), err)
-	}
+	stays(t, pipe, os.ModeNamedPipe)
 
-	must(t, o.open(io.Discard))
+	must.Do(t, o.open(io.Discard))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	endless := func(w io.Writer) error {
@@ -266,8 +258,7 @@ func TestOutputToStdout(t *testing.T) {
 	write(t, rows, strings.Repeat("a b\tX Y\nb c\tY Z\n", 10))
 	succeed(t, small("--task=tagging", "--steps-per-epoch=0", "--validation=1", "--data="+rows, "--out="+run)...)
 	before := read(t, rows)
-	own, err := os.OpenFile(rows, os.O_WRONLY|os.O_APPEND, 0)
-	must(t, err)
+	own := must.Get(os.OpenFile(rows, os.O_WRONLY|os.O_APPEND, 0))(t)
 	defer own.Close()
 	for _, out := range []string{rows, "/dev/stdout"} { // both are the input
 		cmd := process("predict", run, "--data", rows, "--out", out)
@@ -276,12 +267,11 @@ func TestOutputToStdout(t *testing.T) {
 			t.Errorf("--out %s: error %v, and the input has %d bytes, want an error and %d bytes", out, err, len(read(t, rows)), len(before))
 		}
 	}
-	stdout, err := os.Create(filepath.Join(dir, "stdout"))
-	must(t, err)
+	stdout := must.Get(os.Create(filepath.Join(dir, "stdout")))(t)
 	defer stdout.Close()
 	cmd := process("eval", run, "--data", rows, "--answers=/dev/stdout")
 	cmd.Stdout = stdout
-	must(t, cmd.Run())
+	must.Do(t, cmd.Run())
 	if got := read(t, stdout.Name()); !strings.HasPrefix(got, "Rows: ") || !strings.Contains(got, "source\tanswer\t") {
 		t.Errorf("the file has %q, want the scores, then the answers", got)
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // spelled returns the folder of a run of spell, which all tests share.
@@ -51,10 +53,8 @@ func withInput(t *testing.T, r *os.File) {
 
 func withText(t *testing.T, text string) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "stdin")
-	write(t, path, text)
-	f, err := os.Open(path)
-	must(t, err)
+	path := newFile(t, "stdin", text)
+	f := must.Get(os.Open(path))(t)
 	t.Cleanup(func() { f.Close() })
 	withInput(t, f)
 }
@@ -63,13 +63,9 @@ func TestPredictLines(t *testing.T) {
 	dir := spelled(t)
 	want := succeed(t, "predict", dir, "abcd", "d")
 	withText(t, "\uFEFFabcd\r\nd")
-	if got := succeed(t, "predict", dir); got != want {
-		t.Errorf("the answers to lines are %q, want the same as to arguments, %q", got, want)
-	}
+	prints(t, want, "predict", dir)
 	withText(t, "")
-	if got := succeed(t, "predict", dir); got != "" {
-		t.Errorf("the answer to no lines is %q, want none", got)
-	}
+	prints(t, "", "predict", dir)
 
 	withText(t, "d\n\nabcd\n"+strings.Repeat("a", 100)+"\n")
 	got := heed("predict", dir, "--top=1", "--beam=3")
@@ -111,19 +107,17 @@ $`
 func TestPredictLinesAnswersAtOnce(t *testing.T) {
 	dir := spelled(t)
 	stdin, lines, err := os.Pipe()
-	must(t, err)
+	must.Do(t, err)
 	withInput(t, stdin)
 	answers, stdout := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		code <- run(t.Context(), []string{"predict", dir}, stdout, io.Discard)
+		code <- run(t.Context(), nil, []string{"predict", dir}, stdout, io.Discard)
 		stdout.Close()
 	}()
 	read := bufio.NewReader(answers)
 	for _, letter := range []string{"a", "b", "c"} {
-		if _, err := io.WriteString(lines, letter+"\n"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(lines, letter+"\n"))(t)
 		if got, err := read.ReadString('\n'); err != nil || got != succeed(t, "predict", dir, letter) {
 			t.Errorf("the answer to %s is %q, %v, want the same as to an argument", letter, got, err)
 		}
@@ -146,9 +140,7 @@ func TestPredictAnswersOfLines(t *testing.T) {
 	succeed(t, "train", "--task=classification", "--data="+path, "--validation-data="+path, "--out="+dir, "--dim=16", "--heads=2", "--layers=1", "--max-epochs=30", "--learning-rate=0.01")
 	tsv := filepath.Join(folder, "rows.tsv")
 	write(t, tsv, "a\nb\n")
-	if got, want := succeed(t, "predict", dir, "--data="+tsv), "a\t\"two\\nlines\"\nb\t\"a\\ttab\"\n"; got != want {
-		t.Errorf("heed predict prints %q, want %q", got, want)
-	}
+	prints(t, "a\t\"two\\nlines\"\nb\t\"a\\ttab\"\n", "predict", dir, "--data="+tsv)
 	long := strings.Repeat("a", 64) + "b"
 	write(t, tsv, "a\n"+long+"\n")
 	got := heed("predict", dir, "--data="+tsv, "--json")
@@ -165,9 +157,7 @@ func TestPredictAnswersOfLines(t *testing.T) {
 		t.Errorf("heed predict prints %q, want two labels with their probabilities", got)
 	}
 	write(t, path, "text\na\n")
-	if got, want := succeed(t, "predict", dir, "--data="+path), "text,answer\na,\"two\nlines\"\n"; got != want {
-		t.Errorf("heed predict prints %q, want %q", got, want)
-	}
+	prints(t, "text,answer\na,\"two\nlines\"\n", "predict", dir, "--data="+path)
 }
 
 func TestPredictData(t *testing.T) {
@@ -284,15 +274,11 @@ func TestPredictWritesTheFormOfTheFile(t *testing.T) {
 // A model of words reads plain text, and its answers point into it.
 func TestPredictSpans(t *testing.T) {
 	t.Chdir(t.TempDir())
-	var rows strings.Builder
-	for i := range 100 {
-		fmt.Fprintf(&rows, "Zoë B-PER\nLee I-PER\nsaw O\nU.S. B-LOC\n%d O\n. O\n\n", i%50)
-	}
-	write(t, "people.conll", rows.String())
+	write(t, "people.conll", lines(100, func(i int) string {
+		return fmt.Sprintf("Zoë B-PER\nLee I-PER\nsaw O\nU.S. B-LOC\n%d O\n. O\n", i%50)
+	}))
 	succeed(t, "train", "--task=tagging", "--data=people.conll", "--units=words", "--out=run", "--dim=16", "--layers=1", "--max-epochs=8", "--learning-rate=0.01")
-	if got, want := succeed(t, "tokenize", "run", "Zoë saw«U.S"), "4\t\"Zoë\"\n5\t\"saw\"\n51\t\"«\"\n3\t\"U\"\n0\t\".\"\n2\t\"S\"\n"; got != want {
-		t.Errorf("heed tokenize prints %q, want %q", got, want)
-	}
+	prints(t, "4\t\"Zoë\"\n5\t\"saw\"\n51\t\"«\"\n3\t\"U\"\n0\t\".\"\n2\t\"S\"\n", "tokenize", "run", "Zoë saw«U.S")
 	got := succeed(t, "predict", "run", "--json", "Zoë Lee saw U.S.7.")
 	want := `"spans":[{"label":"PER","start":0,"end":8,"text":"Zoë Lee"},{"label":"LOC","start":13,"end":17,"text":"U.S."}]}`
 	if !strings.Contains(got, `"answer":"B-PER I-PER O B-LOC I-LOC I-LOC I-LOC O O"`) || !strings.HasSuffix(got, want+"\n") {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train"
 )
 
@@ -91,8 +92,7 @@ func TestShowsUnicode(t *testing.T) {
 }
 
 func TestProgressOnlyToATerminal(t *testing.T) {
-	f, err := os.Create(t.TempDir() + "/log")
-	must(t, err)
+	f := must.Get(os.Create(t.TempDir() + "/log"))(t)
 	defer f.Close()
 	for _, w := range []io.Writer{f, new(bytes.Buffer)} {
 		p := newProgress(w, 4, train.Config{}, train.RunOptions{})

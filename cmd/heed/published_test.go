@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/llama2c"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/train/model"
 )
@@ -20,7 +21,7 @@ import (
 func publishedFolder(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, os.CopyFS(dir, os.DirFS(filepath.Join("../../layers/pretrained/testdata", name))))
+	must.Do(t, os.CopyFS(dir, os.DirFS(filepath.Join("../../layers/pretrained/testdata", name))))
 	vocab := map[string]int{}
 	for _, c := range []string{"<unk>", "<s>", "</s>"} {
 		vocab[c] = len(vocab)
@@ -34,7 +35,7 @@ func publishedFolder(t *testing.T, name string) string {
 		"added_tokens": []any{map[string]any{"id": 1, "content": "<s>", "special": true}, map[string]any{"id": 2, "content": "</s>", "special": true}, map[string]any{"id": len(vocab) - 1, "content": "<mask>", "special": true}},
 		"model":        map[string]any{"type": "BPE", "vocab": vocab, "merges": []any{}, "unk_token": "<unk>"},
 	})
-	must(t, err)
+	must.Do(t, err)
 	write(t, filepath.Join(dir, "tokenizer.json"), string(content))
 	return dir
 }
@@ -48,13 +49,10 @@ func TestPublishedMasks(t *testing.T) {
 		t.Errorf("predict prints %q, want the input without its mask", out)
 	}
 	score := succeed(t, "eval", run)
-	if !strings.Contains(out, score) || !strings.Contains(score, "masked tokens predicted") {
-		t.Errorf("eval prints %q, want a line of %q", score, out)
-	}
+	hasWords(t, out, score)
+	hasWords(t, score, "masked tokens predicted")
 	succeed(t, "eval", run, "--data="+foxText(t))
-	if out := succeed(t, "embed", run, "the fox"); !strings.HasPrefix(out, "[") {
-		t.Errorf("embed prints %q, want a vector", out)
-	}
+	begins(t, succeed(t, "embed", run, "the fox"), "[")
 }
 
 // A model whose numbers overflow has no answer, score or text: every command prints nothing and fails.
@@ -63,7 +61,7 @@ func TestNoAnswerWithoutFiniteNumbers(t *testing.T) {
 	overflowing := func(dir, file string) string {
 		path := filepath.Join(dir, file)
 		tensors, metadata, err := safetensors.ReadFile(path)
-		must(t, err)
+		must.Do(t, err)
 		for _, x := range tensors {
 			if values, ok := x.Data.([]float32); ok {
 				for i := range values {
@@ -72,7 +70,7 @@ func TestNoAnswerWithoutFiniteNumbers(t *testing.T) {
 			}
 		}
 		var content strings.Builder
-		must(t, safetensors.Write(&content, tensors, metadata))
+		must.Do(t, safetensors.Write(&content, tensors, metadata))
 		write(t, path, content.String())
 		return dir
 	}
@@ -104,7 +102,7 @@ func TestWhatIsNoModel(t *testing.T) {
 	base := t.TempDir()
 	place := func(name string, files ...string) string {
 		dir := filepath.Join(base, name)
-		must(t, os.MkdirAll(dir, 0o777))
+		must.Do(t, os.MkdirAll(dir, 0o777))
 		for i := 0; i < len(files); i += 2 {
 			write(t, filepath.Join(dir, files[i]), files[i+1])
 		}
@@ -115,9 +113,9 @@ func TestWhatIsNoModel(t *testing.T) {
 	embeds := publishedFolder(t, "bert-states")
 	headless := publishedFolder(t, "qwen2")
 	tensors, metadata, err := safetensors.ReadFile(filepath.Join(headless, "model.safetensors"))
-	must(t, err)
+	must.Do(t, err)
 	var content strings.Builder
-	must(t, safetensors.Write(&content, slices.DeleteFunc(tensors, func(x safetensors.Tensor) bool { return x.Name == "lm_head.weight" }), metadata))
+	must.Do(t, safetensors.Write(&content, slices.DeleteFunc(tensors, func(x safetensors.Tensor) bool { return x.Name == "lm_head.weight" }), metadata))
 	write(t, filepath.Join(headless, "model.safetensors"), content.String())
 	labels := publishedFolder(t, "bert-classes")
 	config := filepath.Join(labels, "config.json")
@@ -151,22 +149,15 @@ func TestStories260K(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	weights, err := os.Open(filepath.Join(source, "stories260K.bin"))
-	must(t, err)
+	weights := must.Get(os.Open(filepath.Join(source, "stories260K.bin")))(t)
 	defer weights.Close()
-	tokens, err := os.Open(filepath.Join(source, "tok512.model"))
-	must(t, err)
+	tokens := must.Get(os.Open(filepath.Join(source, "tok512.model")))(t)
 	defer tokens.Close()
 	dir := t.TempDir()
-	must(t, llama2c.Convert(weights, tokens, dir))
-	if got := succeed(t, "generate", dir, "--tokens=256", "--temperature=0"); got != string(want) {
-		t.Errorf("the command writes %q, want %q", got, want)
-	}
-	if got := succeed(t, "generate", dir, "--tokens=256", "--temperature=0", "--weights=int8"); !strings.HasPrefix(got, string(want[:150])) {
-		t.Errorf("with int8 weights, the command writes %q, want the beginning of %q", got, want)
-	}
-	m, err := model.Open(dir)
-	must(t, err)
+	must.Do(t, llama2c.Convert(weights, tokens, dir))
+	prints(t, string(want), "generate", dir, "--tokens=256", "--temperature=0")
+	begins(t, succeed(t, "generate", dir, "--tokens=256", "--temperature=0", "--weights=int8"), string(want[:150]))
+	m := must.Get(model.Open(dir))(t)
 	var s strings.Builder
 	g, err := m.Generate(t.Context(), &s, model.Prompt{}, model.GenerateOptions{MaxTokens: 256})
 	if err != nil || s.String() != strings.TrimSuffix(string(want), "\n") || g.PromptTokens != 1 {
@@ -186,54 +177,40 @@ func TestPublishedText(t *testing.T) {
 		t.Error("--min-p draws no tokens")
 	}
 	stop := first[4:5]
-	if got := succeed(t, "generate", dir, "--prompt=abc", "--tokens=9", "--stop", stop); got != "abc"+strings.SplitN(first[3:], stop, 2)[0]+"\n" {
-		t.Errorf("with the stop %q, generate writes %q, without it %q", stop, got, first)
-	}
+	prints(t, "abc"+strings.SplitN(first[3:], stop, 2)[0]+"\n", "generate", dir, "--prompt=abc", "--tokens=9", "--stop", stop)
 	chat := succeed(t, "generate", dir, "--prompt=a", "--chat", "--template=llama2", "--tokens=3")
 	withText(t, "a\n\n")
-	if got := succeed(t, "chat", dir, "--template=llama2", "--tokens=3"); got != chat {
-		t.Errorf("chat writes %q, generate --chat %q", got, chat)
-	}
+	prints(t, chat, "chat", dir, "--template=llama2", "--tokens=3")
 	withText(t, "a\n\n")
-	if got, want := succeed(t, "chat", dir, "--template=llama2", "--tokens=3", "--weights=int8"), succeed(t, "generate", dir, "--prompt=a", "--chat", "--template=llama2", "--tokens=3", "--weights=int8"); got != want {
-		t.Errorf("with int8 weights, chat writes %q, generate --chat %q", got, want)
-	}
-	text := filepath.Join(t.TempDir(), "text.txt")
-	write(t, text, strings.Repeat("a text of some length. ", 4))
+	prints(t, succeed(t, "generate", dir, "--prompt=a", "--chat", "--template=llama2", "--tokens=3", "--weights=int8"), "chat", dir, "--template=llama2", "--tokens=3", "--weights=int8")
+	text := newFile(t, "text.txt", strings.Repeat("a text of some length. ", 4))
 	if got := succeed(t, "eval", dir, "--data", text); !strings.HasPrefix(got, "Loss=") || !strings.Contains(got, "(91 tokens, 92 bytes)") {
 		t.Errorf("eval writes %q", got)
 	}
 	var scores struct {
 		Loss, Perplexity, BitsPerByte float64
 	}
-	must(t, json.Unmarshal([]byte(succeed(t, "eval", dir, "--data", text, "--json", "--window=8", "--stride=3")), &scores))
+	must.Do(t, json.Unmarshal([]byte(succeed(t, "eval", dir, "--data", text, "--json", "--window=8", "--stride=3")), &scores))
 	if math.Abs(scores.Perplexity-math.Exp(scores.Loss)) > 1e-6*scores.Perplexity || scores.Loss == 0 {
 		t.Errorf("eval --json has %+v", scores)
 	}
 	if got := succeed(t, "predict", dir, "abc"); len(got) < 2 {
 		t.Errorf("predict answers %q", got)
 	}
-	if got := succeed(t, "attention", dir, "abc", "--layer=blocks.0"); !strings.Contains(got, "blocks.0.attention") {
-		t.Errorf("attention prints %q", got)
-	}
-	if got := succeed(t, "tokenize", dir, "ab", "--ids"); got != "3 4\n" {
-		t.Errorf("tokenize prints %q", got)
-	}
-	for _, test := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"generate", dir, "--prompt=a", "--system=b"}, "--system needs --chat"},
-		{[]string{"generate", dir, "--prompt=a", "--chat"}, "a template can be chosen by name: chatml, gemma, "},
-		{[]string{"generate", dir, "--prompt=a", "--tokens=40"}, "max_position_embeddings"},
-		{[]string{"generate", dir, "--prompt=a", "--weights=int4"}, "--weights: there is no kind of weights \"int4\": use one of float32, int8"},
-		{[]string{"generate", dir, "--prompt=a", "--stop="}, "--stop must be a text at which to end"},
-		{[]string{"eval", dir}, "without validation data: give --data"},
-		{[]string{"eval", dir, "--data", text, "--window=33"}, "--window must be from 2 to 32, got 33"},
-		{[]string{"eval", dir, "--data", text, "--window=8", "--stride=9"}, "--stride must be from 1 to 7, got 9"},
-		{[]string{"embed", dir, "a"}, "heed embed needs a model that embeds texts"},
+	hasWords(t, succeed(t, "attention", dir, "abc", "--layer=blocks.0"), "blocks.0.attention")
+	prints(t, "3 4\n", "tokenize", dir, "ab", "--ids")
+	for args, want := range map[string]string{
+		"generate DIR --prompt=a --system=b":         "--system needs --chat",
+		"generate DIR --prompt=a --chat":             "a template can be chosen by name: chatml, gemma, ",
+		"generate DIR --prompt=a --tokens=40":        "max_position_embeddings",
+		"generate DIR --prompt=a --weights=int4":     "--weights: there is no kind of weights \"int4\": use one of float32, int8",
+		"generate DIR --prompt=a --stop=":            "--stop must be a text at which to end",
+		"eval DIR":                                   "without validation data: give --data",
+		"eval DIR --data TEXT --window=33":           "--window must be from 2 to 32, got 33",
+		"eval DIR --data TEXT --window=8 --stride=9": "--stride must be from 1 to 7, got 9",
+		"embed DIR a":                                "heed embed needs a model that embeds texts",
 	} {
-		rejected(t, heed(test.args...), 2, test.want)
+		rejected(t, heed(strings.Fields(strings.NewReplacer("DIR", dir, "TEXT", text).Replace(args))...), 2, want)
 	}
 	fail(t, heed("report", dir), 1, "is a published model, not a run")
 	fail(t, heed("train", "--resume", dir), 1, "a published model learns from a file: set data.file")
@@ -247,28 +224,18 @@ func TestPublishedClassifier(t *testing.T) {
 	if answer != "bad" && answer != "so so" && answer != "good" {
 		t.Errorf("predict answers %q", answer)
 	}
-	rows := filepath.Join(t.TempDir(), "rows.csv")
-	write(t, rows, "text,label\na text,"+answer+"\n")
-	if got := succeed(t, "eval", dir, "--data", rows); !strings.Contains(got, "Accuracy: 1.0000 (1 of 1") {
-		t.Errorf("eval prints %q", got)
-	}
+	rows := newFile(t, "rows.csv", "text,label\na text,"+answer+"\n")
+	hasWords(t, succeed(t, "eval", dir, "--data", rows), "Accuracy: 1.0000 (1 of 1")
 	page := filepath.Join(t.TempDir(), "page.html")
 	succeed(t, "eval", dir, "--data", rows, "--out", page)
-	if got := read(t, page); !strings.Contains(got, "a text") {
-		t.Errorf("the page of eval doesn't have the row")
-	}
-	two := filepath.Join(t.TempDir(), "two.csv")
-	write(t, two, "premise,claim,label\na text,another,good\n")
+	hasWords(t, read(t, page), "a text")
+	two := newFile(t, "two.csv", "premise,claim,label\na text,another,good\n")
 	pair := strings.TrimSuffix(succeed(t, "predict", dir, "a text\tanother"), "\n")
 	if got := succeed(t, "predict", dir, "--data", two, "--columns=premise,claim"); !strings.HasSuffix(got, "good,"+pair+"\n") {
 		t.Errorf("predict answers the pair with %q, its row with %q", pair, got)
 	}
-	if got := succeed(t, "eval", dir, "--data", two, "--columns=premise,claim,label"); !strings.Contains(got, "Accuracy") {
-		t.Errorf("eval of pairs prints %q", got)
-	}
-	if got := succeed(t, "predict", dir, "--data", rows); got != "text,label,answer\na text,"+answer+","+answer+"\n" {
-		t.Errorf("predict --data prints %q", got)
-	}
+	hasWords(t, succeed(t, "eval", dir, "--data", two, "--columns=premise,claim,label"), "Accuracy")
+	prints(t, "text,label,answer\na text,"+answer+","+answer+"\n", "predict", dir, "--data", rows)
 	write(t, filepath.Join(dir, "tokenizer_config.json"), `{"model_max_length": 8, "truncation_side": "left"}`)
 	end, other := heed("predict", dir, "xyz abcdefgh"), heed("predict", dir, "zyxw abcdefgh")
 	for _, c := range []called{end, other, heed("attention", dir, "xyz abcdefgh")} {
@@ -286,12 +253,10 @@ func TestEmbed(t *testing.T) {
 	printed := succeed(t, "embed", dir, "first text", "second")
 	var want [2][]float32
 	for i, line := range strings.Split(strings.TrimSuffix(printed, "\n"), "\n") {
-		must(t, json.Unmarshal([]byte(line), &want[i]))
+		must.Do(t, json.Unmarshal([]byte(line), &want[i]))
 	}
 	withText(t, "first text\nsecond\n")
-	if got := succeed(t, "embed", dir); got != printed {
-		t.Errorf("embed with standard input prints %q, with arguments %q", got, printed)
-	}
+	prints(t, printed, "embed", dir)
 	for _, form := range []string{".npy", ".csv", ".jsonl"} {
 		path := filepath.Join(out, "vectors"+form)
 		succeed(t, "embed", dir, "--data", rows, "--column=body", "--out", path)
@@ -312,35 +277,24 @@ func TestEmbed(t *testing.T) {
 				t.Errorf("%s: %q", form, content)
 			}
 		case ".jsonl":
-			if !strings.HasPrefix(content, `{"text":"first text","embedding":`+strings.Split(printed, "\n")[0]+"}\n") {
-				t.Errorf("%s: %q", form, content)
-			}
+			begins(t, content, `{"text":"first text","embedding":`+strings.Split(printed, "\n")[0]+"}\n")
 		}
 	}
 	apart := t.TempDir() // the model in a folder of its own
-	must(t, os.Rename(dir, filepath.Join(apart, "0_Transformer")))
+	must.Do(t, os.Rename(dir, filepath.Join(apart, "0_Transformer")))
 	write(t, filepath.Join(apart, "modules.json"), `[{"idx": 0, "path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}]`)
 	dir = apart
-	if got := succeed(t, "embed", dir, "first text", "second"); got != printed {
-		t.Errorf("in 0_Transformer, embed prints %q, want %q", got, printed)
-	}
-	if got := succeed(t, "tokenize", dir, "ab", "--ids"); got != "3 4\n" {
-		t.Errorf("tokenize prints %q", got)
-	}
-	for _, test := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"predict", dir, "a"}, "has no answers: for its vectors, use heed embed " + dir + " TEXT..."},
-		{[]string{"embed", dir, "a", "--data", rows}, "as arguments or with --data, not both"},
-		{[]string{"embed", dir, "a", "--column=body"}, "--column needs --data"},
-		{[]string{"embed", dir, "a", "--out=x.txt"}, "--out must be a file's name that ends in .npy, .csv or .jsonl"},
-		{[]string{"embed", dir, "a", "--prompt-name=query"}, "--prompt-name must be one of the model's prompts"},
-		{[]string{"generate", dir, "--prompt=a"}, "needs a text model"},
+	prints(t, printed, "embed", dir, "first text", "second")
+	prints(t, "3 4\n", "tokenize", dir, "ab", "--ids")
+	for args, want := range map[string]string{
+		"predict DIR a":                   "has no answers: for its vectors, use heed embed " + dir + " TEXT...",
+		"embed DIR a --data ROWS":         "as arguments or with --data, not both",
+		"embed DIR a --column=body":       "--column needs --data",
+		"embed DIR a --out=x.txt":         "--out must be a file's name that ends in .npy, .csv or .jsonl",
+		"embed DIR a --prompt-name=query": "--prompt-name must be one of the model's prompts",
+		"generate DIR --prompt=a":         "needs a text model",
 	} {
-		if c := heed(test.args...); c.code == 0 || !strings.Contains(c.stderr, test.want) {
-			t.Errorf("%q: status %d and %q, want %q", test.args, c.code, c.stderr, test.want)
-		}
+		rejected(t, heed(strings.Fields(strings.NewReplacer("DIR", dir, "ROWS", rows).Replace(args))...), 2, want)
 	}
 }
 
@@ -348,16 +302,13 @@ func TestEmbed(t *testing.T) {
 func TestFineTuned(t *testing.T) {
 	t.Parallel()
 	base, dir := publishedFolder(t, "bert"), filepath.Join(t.TempDir(), "run")
-	rows := filepath.Join(t.TempDir(), "rows.tsv")
-	var lines strings.Builder
-	for i := range 40 {
-		fmt.Fprintf(&lines, "%s\t%c\n", strings.Repeat("ab", i+1)[:i%20+1]+"xy"[i/20:][:1], "xy"[i/20])
-	}
-	write(t, rows, "text\tlabel\n"+lines.String())
+	rows := newFile(t, "rows.tsv", "text\tlabel\n"+lines(40, func(i int) string {
+		return fmt.Sprintf("%s\t%c", strings.Repeat("ab", i+1)[:i%20+1]+"xy"[i/20:][:1], "xy"[i/20])
+	}))
 	hasWords(t, succeed(t, "train", "--task=classification", "--data="+rows, "--from="+base, "--tune=lora", "--rank=2", "--max-epochs=1", "--out="+dir),
 		"tuned: a low-rank adapter of rank 2, and the head (", "Training classification: ", " trained, seed 1")
 	moved := filepath.Join(t.TempDir(), "moved")
-	must(t, os.Rename(base, moved))
+	must.Do(t, os.Rename(base, moved))
 	for _, call := range [][]string{{"predict", dir, "abc"}, {"eval", dir}, {"train", "--resume=" + dir, "--max-epochs=2"}} {
 		fail(t, heed(call...), 1, base, "if that model has moved, say where it is with --base")
 		succeed(t, append(call, "--base="+moved)...)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 )
 
@@ -28,14 +29,10 @@ func TestReport(t *testing.T) {
 	dir := filepath.Join(base, "run")
 	path := filepath.Join(dir, runfolder.ReportFile)
 	out := succeed(t, small("--task=copy", "--out="+dir)...)
-	if !strings.Contains(out, "\nReport: "+path+"\nDone in ") {
-		t.Errorf("heed train prints %q, want the report's path", out)
-	}
+	hasWords(t, out, "\nReport: "+path+"\nDone in ")
 	const examples = "confidence first" // part of the headings of examples
 	trained := reported(t, path)
-	if !strings.Contains(trained, examples) || !strings.Contains(trained, "Time per step") {
-		t.Error("the page of heed train has no examples or no times")
-	}
+	hasWords(t, trained, examples, "Time per step")
 	if got := succeed(t, "report", dir); got != "Report: "+path+"\n" || reported(t, path) != trained {
 		t.Errorf("heed report prints %q, or its page differs from heed train's", got)
 	}
@@ -56,15 +53,11 @@ func TestReport(t *testing.T) {
 		t.Errorf("after a limit, heed train prints %q, or its page has examples or doesn't say that the run isn't finished", out)
 	}
 	succeed(t, "train", "--resume="+other)
-	if page := reported(t, filepath.Join(other, runfolder.ReportFile)); !strings.Contains(page, "Training stopped because") || !strings.Contains(page, examples) {
-		t.Error("the page isn't the resumed run's page")
-	}
+	hasWords(t, reported(t, filepath.Join(other, runfolder.ReportFile)), "Training stopped because", examples)
 
 	both := filepath.Join(base, "both.html")
 	succeed(t, "report", dir, other, "--out="+both)
-	if page := reported(t, both); !strings.Contains(page, "<h1>2 runs</h1>") || !strings.Contains(page, "task name") {
-		t.Error("the page doesn't compare the runs")
-	}
+	hasWords(t, reported(t, both), "<h1>2 runs</h1>", "task name")
 }
 
 // Training succeeds even if its report can't be written. A run without a step, or an interrupted one, gets no report.
@@ -86,7 +79,7 @@ func TestTrainingWithoutReport(t *testing.T) {
 
 	left := filepath.Join(blocked, "."+runfolder.ReportFile+".tmp-1") // left by a killed process
 	write(t, left, "")
-	must(t, os.Chtimes(left, time.Now(), time.Now().Add(-time.Hour)))
+	must.Do(t, os.Chtimes(left, time.Now(), time.Now().Add(-time.Hour)))
 	fail(t, heed("train", "--resume="+blocked), 1, "is finished")
 	absent(t, left)
 
@@ -104,16 +97,10 @@ func TestTrainingWithoutReport(t *testing.T) {
 func TestReportWithoutData(t *testing.T) {
 	t.Chdir(t.TempDir())
 	dir, file := "run", "moved.tsv"
-	var rows strings.Builder
-	for i := range 200 {
-		fmt.Fprintf(&rows, "okapi %d\tlabel%d\n", i, i%2)
-	}
-	write(t, file, rows.String())
+	write(t, file, lines(200, func(i int) string { return fmt.Sprintf("okapi %d\tlabel%d", i, i%2) }))
 	succeed(t, "train", "--task=classification", "--data="+file, "--out="+dir, "--dim=8", "--heads=1", "--layers=1", "--max-epochs=1")
 	path := filepath.Join(dir, runfolder.ReportFile)
-	if page := reported(t, path); !strings.Contains(page, "okapi") || !strings.Contains(page, "label1") {
-		t.Error("the page of heed train has no examples of its file")
-	}
+	hasWords(t, reported(t, path), "okapi", "label1")
 	succeed(t, "report", dir, "--no-examples")
 	if page := reported(t, path); strings.Contains(page, "okapi") || strings.Contains(page, file) || !strings.Contains(page, "label1") {
 		t.Error("with --no-examples, the page has texts, the data file's name or no names of labels")
@@ -122,7 +109,7 @@ func TestReportWithoutData(t *testing.T) {
 	if page := reported(t, "both.html"); strings.Contains(page, file) || !strings.Contains(page, "data source units") {
 		t.Error("with --no-examples, the comparison has the data file's name, or it lacks other settings of the data")
 	}
-	must(t, os.Remove(file))
+	must.Do(t, os.Remove(file))
 	fail(t, heed("eval", dir), 1, `"moved.tsv": no such file or directory, in the current folder; --data FILE`)
 	for _, flags := range [][]string{nil, {"--no-examples"}} {
 		c := heed(append([]string{"report", dir}, flags...)...)
@@ -137,25 +124,10 @@ func TestReportWithoutData(t *testing.T) {
 
 func TestReportErrors(t *testing.T) {
 	t.Parallel()
-	base := t.TempDir()
 	dir, damaged := ran(t, "--task=copy"), copied(t, "--task=copy")
 	write(t, filepath.Join(damaged, runfolder.HistoryFile), "{")
-	for name, c := range map[string]struct {
-		args []string
-		code int
-		want string
-	}{
-		"no folder":        {nil, 2, "one or more run folders, got none"},
-		"an empty name":    {[]string{""}, 2, "name is empty"},
-		"several":          {[]string{dir, dir}, 2, "needs --out"},
-		"not a page":       {[]string{dir, "--out=a.png"}, 2, "ends in .html, got"},
-		"no run":           {[]string{base}, 1, "isn't a run folder"},
-		"one is not a run": {[]string{dir, base, "--out=a.html"}, 1, "isn't a run folder"},
-		"damaged":          {[]string{damaged}, 1, runfolder.HistoryFile},
-		"no such folder":   {[]string{dir, "--out=" + filepath.Join(base, "none", "a.html")}, 1, "none"},
-		"a folder's name":  {[]string{dir, "--out=" + base + "/run.html/"}, 2, "ends in .html"},
-		"an unknown flag":  {[]string{dir, "--example"}, 2, "lists the flags"},
-	} {
-		t.Run(name, func(t *testing.T) { fail(t, heed(append([]string{"report"}, c.args...)...), c.code, c.want) })
-	}
+	fail(t, heed("report", ""), 2, "name is empty")
+	fail(t, heed("report", damaged), 1, runfolder.HistoryFile)
+	fail(t, heed("report", dir, t.TempDir(), "--out=a.html"), 1, "isn't a run folder")
+	fail(t, heed("report", dir, "--out="+dir+"/run.html/"), 2, "ends in .html")
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
@@ -29,9 +29,7 @@ func readRun(t *testing.T, dir string) (task.Summary, []train.Check) {
 	var s task.Summary
 	d := json.NewDecoder(strings.NewReader(read(t, filepath.Join(dir, runfolder.SummaryFile))))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
-		t.Fatalf("%s: %v", runfolder.SummaryFile, err)
-	}
+	must.Do(t, d.Decode(&s))
 	return s, readHistory(t, dir)
 }
 
@@ -40,9 +38,7 @@ func readHistory(t *testing.T, dir string) []train.Check {
 	var history []train.Check
 	for line := range strings.Lines(read(t, filepath.Join(dir, runfolder.HistoryFile))) {
 		var e train.Check
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("%s: %q: %v", runfolder.HistoryFile, line, err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &e))
 		history = append(history, e)
 	}
 	return history
@@ -69,8 +65,7 @@ func rowsFile(t *testing.T, name string) string {
 	rng := rand.New(rand.NewPCG(5, 5))
 	words := []string{"cat", "dog", "a", "the", "elephant", "sees"}
 	var s strings.Builder
-	c, err := task.Named(name, 0)
-	must(t, err)
+	c := must.Get(task.Named(name, 0))(t)
 	kind := c.Kind()
 	s.WriteString("id,source,target\n")
 	for i := range 200 {
@@ -108,8 +103,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			}
 			out := succeed(t, small(flags...)...)
 
-			c, err := task.ReadConfig(dir)
-			must(t, err)
+			c := must.Get(task.ReadConfig(dir))(t)
 			kind := judge.KindOf(&c.Config)
 			s, history := readRun(t, dir)
 			whole := kind.Score.Name // score of all validation rows together
@@ -123,9 +117,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			for i, e := range history {
 				loss := fmt.Sprintf("Epoch %d: Train=%.3f, Val=%.3f; ", i, e.TrainLoss, e.ValLoss)
 				score := fmt.Sprintf("; %s: Train=%.3f, Val=%.3f", kind.Score.Name, e.Metrics["train_"+kind.Score.Name], e.Metrics["val_"+kind.Score.Name])
-				if !strings.Contains(out, loss) || !strings.Contains(out, score) {
-					t.Errorf("heed train prints %q, want %q and %q in it", out, loss, score)
-				}
+				hasWords(t, out, loss, score)
 				if e.ValLoss < best.ValLoss {
 					best = e
 				}
@@ -134,7 +126,7 @@ func TestTrainEvalPredict(t *testing.T) {
 				t.Errorf("the summary is %+v, want the values of the best epoch, %+v", s, best)
 			}
 			var raw map[string]any
-			must(t, json.Unmarshal([]byte(read(t, filepath.Join(dir, runfolder.SummaryFile))), &raw))
+			must.Do(t, json.Unmarshal([]byte(read(t, filepath.Join(dir, runfolder.SummaryFile))), &raw))
 			for _, name := range []string{"task", "seed", "epochs", "best_epoch", "stopped_early", "stopped_because", "train_loss", "val_loss", "val_" + whole, "seconds", "params"} {
 				if _, ok := raw[name]; !ok {
 					t.Errorf("summary.json is %v, want the key %s in it", raw, name)
@@ -166,9 +158,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			if generates := try[3] != ""; generates != kind.Generates {
 				t.Errorf("heed train prints %q, want heed generate only for text", try[0])
 			} else if generates {
-				if got := succeed(t, "generate", try[1], "--prompt", input, "--tokens", "300"); !strings.HasPrefix(got, input) {
-					t.Errorf("heed generate prints %q, want it to begin with %q", got, input)
-				}
+				begins(t, succeed(t, "generate", try[1], "--prompt", input, "--tokens", "300"), input)
 			}
 			answer := "predict"
 			if kind.Embeds {
@@ -178,9 +168,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			if strings.Count(first, "\n") != 1 {
 				t.Errorf("heed predict prints %q, want one line", first)
 			}
-			if repeated := succeed(t, answer, dir, "--", input, input); repeated != first+first {
-				t.Errorf("heed predict prints %q for two inputs, want %q twice", repeated, first)
-			}
+			prints(t, first+first, answer, dir, "--", input, input)
 		})
 	}
 }
@@ -196,9 +184,7 @@ func TestStartFrom(t *testing.T) {
 	if out := succeed(t, from("seq2seq", again)...); !regexp.MustCompile(`^Starting from \S+: (\d+) of (\d+) tensors\n`).MatchString(out) || !strings.Contains(out, "model: width 16, 1 block, 2 heads") {
 		t.Errorf("heed train prints %q, want the number of tensors and the model of the other run", out)
 	}
-	if out := succeed(t, from("classification", classifier)...); !strings.Contains(out, " tensors; new ones: head.bias (1), head.weight (1); left out: decoder.blocks (26), decoder.embedding (1), decoder.head (2), decoder.norm (2)\n") {
-		t.Errorf("heed train prints %q, want the new tensors and those left out", out)
-	}
+	hasWords(t, succeed(t, from("classification", classifier)...), " tensors; new ones: head.bias (1), head.weight (1); left out: decoder.blocks (26), decoder.embedding (1), decoder.head (2), decoder.norm (2)\n")
 	fail(t, heed(from("text", filepath.Join(base, "text"), "--dim=32")...), 1, "can't start from "+first+": none of its weights fit this model")
 	fail(t, heed(from("seq2seq", again)...), 1, "holds a run already")
 	fail(t, heed("train", "--resume="+again), 1, "is finished")
@@ -210,9 +196,7 @@ func TestLearnsToCopy(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	succeed(t, "train", "--task=copy", "--steps-per-epoch=60", "--max-epochs=3", "--out="+dir)
-	if got := succeed(t, "predict", dir, "gorgonia", "a", "zyxwvutsrq"); got != "gorgonia\na\nzyxwvutsrq\n" {
-		t.Errorf("heed predict prints %q, want copies", got)
-	}
+	prints(t, "gorgonia\na\nzyxwvutsrq\n", "predict", dir, "gorgonia", "a", "zyxwvutsrq")
 	if s, _ := readRun(t, dir); *s.ValScore < 0.9 {
 		t.Errorf("accuracy %v, want at least 0.9", *s.ValScore)
 	}
@@ -231,18 +215,11 @@ func TestOwnRule(t *testing.T) {
 	}
 	c := task.Defaults(rule)
 	c.Model.Dim, c.Training.MaxEpochs, c.Data.Validation = 16, 2, 100
-	own, err := task.New(c)
-	must(t, err)
+	own := must.Get(task.New(c))(t)
 	dir := filepath.Join(t.TempDir(), "run")
-	if _, err := own.Train(t.Context(), dir, train.RunOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if got := succeed(t, "predict", dir, "010011000111"); got != "101100111000\n" {
-		t.Errorf("heed predict prints %q, want each bit flipped", got)
-	}
-	if got := succeed(t, "attention", dir, "0110"); !strings.HasPrefix(got, "flip: 0110 → ") {
-		t.Errorf("heed attention prints %q, want the task and the input first", got)
-	}
+	must.Get(own.Train(t.Context(), dir, train.RunOptions{}))(t)
+	prints(t, "101100111000\n", "predict", dir, "010011000111")
+	begins(t, succeed(t, "attention", dir, "0110"), "flip: 0110 → ")
 	fail(t, heed("predict", dir, "012"), 2, "symbol '2'")
 	fail(t, heed("eval", dir), 1, filepath.Join(dir, runfolder.ConfigFile), `the task "flip" has no Sample or no Answer`)
 }
@@ -265,13 +242,11 @@ func TestStopsEarly(t *testing.T) {
 		t.Errorf("the summary has loss %v, want %v, the loss of the best epoch", *s.ValLoss, history[s.BestEpoch].ValLoss)
 	}
 	want := fmt.Sprintf("Val=%.6f, ", *s.ValLoss)
-	if got := succeed(t, "eval", dir); !strings.HasPrefix(got, want) {
-		t.Errorf("heed eval prints %q, want the loss of the best epoch, %q", got, want)
-	}
+	begins(t, succeed(t, "eval", dir), want)
 }
 
-// Every flag of early stopping has its effect. An interrupted run with a baseline or averages resumes to the same
-// bytes.
+// Flags of early stopping have their effects, and heed train prints them. An interrupted run with a baseline or with
+// averages resumes to the same bytes.
 func TestStoppingFlags(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -281,20 +256,10 @@ func TestStoppingFlags(t *testing.T) {
 		best    int
 		because string
 	}{
-		{"--patience=2", 3, 2, "the limit of 3 epochs is reached"},
 		{"--keep-last --mode=max", 3, 2, "the limit of 3 epochs is reached"},
 		{"--average=0.9999 --patience=1", 3, 2, "the limit of 3 epochs is reached"},
-		{"--mode=max --patience=1", 2, 0, "val_loss has not improved for 1 epoch: the best is "},
-		{"--min-delta=100 --patience=1", 2, 0, "val_loss has not improved for 1 epoch"},
-		{"--min-delta=0.9 --relative-delta --patience=1", 2, 0, "val_loss has not improved for 1 epoch"},
 		{"--baseline=0 --patience=2", 2, 1, "val_loss has not improved on the baseline, 0, for 2 epochs"},
-		{"--first-epoch=2 --mode=max --patience=1", 3, 2, "the limit of 3 epochs is reached"},
-		{"--stopping-threshold=100", 1, 0, "val_loss is "},
-		{"--divergence-threshold=0", 1, 0, "val_loss is "},
-		{"--monitor=train_loss --divergence-threshold=0", 1, 0, "train_loss is "},
-		{"--allow-non-finite", 3, 2, "the limit of 3 epochs is reached"},
 		{"--monitor=val_accuracy --mode=min --stopping-threshold=1", 1, 0, "val_accuracy is "},
-		{"--monitor=train_accuracy --mode=max --divergence-threshold=1", 1, 0, "train_accuracy is "},
 	} {
 		t.Run(c.flags, func(t *testing.T) {
 			base := t.TempDir()
@@ -366,9 +331,7 @@ func TestLimits(t *testing.T) {
 	if got := succeed(t, args("limited", "--max-steps=5")...); !strings.HasSuffix(got, want) {
 		t.Errorf("heed train prints %q, want %q at the end", got, want)
 	}
-	if got := succeed(t, "train", "--resume="+dir, "--max-time=1ns"); !strings.Contains(got, "Stopped because the limit of 1ns is reached, after 5 steps: ") {
-		t.Errorf("heed train prints %q, want the limit of 1ns in it", got)
-	}
+	hasWords(t, succeed(t, "train", "--resume="+dir, "--max-time=1ns"), "Stopped because the limit of 1ns is reached, after 5 steps: ")
 	early := succeed(t, "predict", dir, "--json", "abc") // the weights after 5 steps, before the first check that is due
 	succeed(t, "train", "--resume="+dir, "--max-steps=23", "--workers=1")
 	if got := succeed(t, "predict", dir, "--json", "abc"); got == early {
@@ -404,9 +367,7 @@ func TestDefaultFolders(t *testing.T) {
 		succeed(t, small("--task=copy")...)
 	}
 	for _, dir := range []string{"runs/copy", "runs/copy-2", "runs/copy-3"} {
-		if got := succeed(t, "eval", dir); !strings.HasPrefix(got, "Val=") {
-			t.Errorf("heed eval %s prints %q", dir, got)
-		}
+		begins(t, succeed(t, "eval", dir), "Val=")
 	}
 	sameRun(t, "runs/copy-3", "runs/copy")
 
@@ -433,42 +394,15 @@ func TestDefaultFolders(t *testing.T) {
 
 func TestUnusableFolders(t *testing.T) {
 	base := t.TempDir()
-	write(t, filepath.Join(base, "file"), "keep me")
 	done := copied(t, "--task=copy")
 	before := folder(t, done)
 	half := filepath.Join(base, "half") // a run without config.json
-	must(t, os.CopyFS(half, os.DirFS(done)))
+	must.Do(t, os.CopyFS(half, os.DirFS(done)))
 	os.Remove(filepath.Join(half, runfolder.ConfigFile))
-	empty := filepath.Join(base, "empty")
-	os.Mkdir(empty, 0o777)
-
-	for _, test := range []struct {
-		name string
-		args []string
-		want []string
-	}{
-		{"a file in the way", small("--out=" + base + "/file"), []string{"file can't become a run folder"}},
-		{"a file on the way", small("--out=" + base + "/file/sub"), []string{"sub can't become a run folder"}},
-		{"a run", small("--out=" + done), []string{"holds a run already", "--out", "--resume " + shell(done)}},
-		{"a run without config.json", small("--out=" + half), []string{runfolder.WeightsFile, "config.json is missing", "choose another folder"}},
-		{"resume a finished run", []string{"train", "--resume=" + done}, []string{"finished", "nothing to resume"}},
-		{"resume an empty folder", []string{"train", "--resume=" + empty}, []string{"isn't a run folder", runfolder.ConfigFile}},
-		{"resume no folder", []string{"train", "--resume=" + base + "/none"}, []string{"there is no such folder"}},
-		{"resume a file", []string{"train", "--resume=" + base + "/file"}, []string{"isn't a folder, but a file"}},
-		{"eval an empty folder", []string{"eval", empty}, []string{"isn't a run folder", "heed train makes one"}},
-		{"eval no folder", []string{"eval", base + "/none"}, []string{"there is no such folder"}},
-		{"eval a file", []string{"eval", base + "/file"}, []string{"isn't a folder, but a file"}},
-		{"predict without a folder", []string{"predict", base + "/none", "abc"}, []string{"there is no such folder"}},
-	} {
-		t.Run(test.name, func(t *testing.T) { fail(t, heed(test.args...), 1, test.want...) })
-	}
-	fail(t, heed("eval", done, "--data="+base+"/none.tsv"), 1, "no such file")
-	if after := folder(t, done); fmt.Sprint(after) != fmt.Sprint(before) {
-		t.Error("the finished run has changed")
-	}
-	if read(t, filepath.Join(base, "file")) != "keep me" {
-		t.Error("the file in the way has changed")
-	}
+	fail(t, heed(small("--out="+done)...), 1, "holds a run already", "--out", "--resume "+shell(done))
+	fail(t, heed(small("--out="+half)...), 1, runfolder.WeightsFile, "config.json is missing", "choose another folder")
+	fail(t, heed("train", "--resume="+done), 1, "finished", "nothing to resume")
+	unchanged(t, done, before)
 
 	t.Run("read-only", func(t *testing.T) {
 		ro := filepath.Join(base, "ro")
@@ -495,19 +429,10 @@ func TestInputs(t *testing.T) {
 		{word, "", "the source is empty, want 1 to 10"},
 		{word, "abcdefghijk", "at most 10 symbols, got 11"},
 		{word, "ABC", "symbol 'A' at position 0"},
-		{word, "ab c", "symbol ' ' at position 2"},
 		{word, "a\xff", "UTF-8"},
-		{word, "größe", "symbol 'ö' at position 2"},
-		{word, "-abc", "symbol '-' at position 0"},
 		{word, "a\nb", `'\n'`},
-		{sum, "1+2+3", "1+2+3"},
-		{sum, "1+", "1+"},
-		{sum, "+1", "+1"},
-		{sum, "12", "12"},
 		{sum, "100+1", "100+1"},
-		{sum, "1-2", "'-'"},
 		{sum, "-1+2", "'-'"},
-		{sum, " 1+2", "' '"},
 	} {
 		t.Run(test.input, func(t *testing.T) {
 			right := "abc"
@@ -527,42 +452,6 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// Weights of another model, and incomplete weights, are an error that names the file.
-func TestDamagedWeights(t *testing.T) {
-	t.Parallel()
-	dir, other := copied(t, "--task=copy"), ran(t, "--task=copy", "--dim=8")
-	path := filepath.Join(dir, runfolder.WeightsFile)
-	good := read(t, path)
-
-	one := bytes.Clone([]byte(good))
-	copy(one[len(one)-4:], "\x00\x00\xc0\x7f") // NaN
-	for name, content := range map[string]string{
-		"empty":            "",
-		"7 bytes":          good[:7],
-		"header cut":       good[:100],
-		"half":             good[:len(good)/2],
-		"a byte short":     good[:len(good)-1],
-		"a byte more":      good + "x",
-		"another model's":  read(t, filepath.Join(other, runfolder.WeightsFile)),
-		"an endless start": "\xff\xff\xff\xff\xff\xff\xff\x7f" + good[8:],
-		"not safetensors":  strings.Repeat("x", len(good)),
-		"NaN":              string(one),
-	} {
-		t.Run(name, func(t *testing.T) {
-			write(t, path, content)
-			fail(t, heed("eval", dir), 1, runfolder.WeightsFile)
-			fail(t, heed("predict", dir, "abc"), 1, runfolder.WeightsFile)
-		})
-	}
-	os.Remove(path)
-	fail(t, heed("eval", dir), 1, runfolder.WeightsFile+" is missing", "heed train --resume")
-	fail(t, heed("predict", dir, "abc"), 1, runfolder.WeightsFile+" is missing", "heed train --resume")
-	succeed(t, "train", "--resume="+dir) // as the error says
-	if read(t, path) != good {
-		t.Error("resuming wrote other weights")
-	}
-}
-
 func TestDivergence(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -574,9 +463,7 @@ func TestDivergence(t *testing.T) {
 	}
 	history := readHistory(t, dir)
 	best := slices.MinFunc(history, func(a, b train.Check) int { return cmp.Compare(a.ValLoss, b.ValLoss) })
-	if got, want := succeed(t, "eval", dir), fmt.Sprintf("Val=%.6f,", best.ValLoss); !strings.HasPrefix(got, want) {
-		t.Errorf("heed eval prints %q, want the loss of the best epoch, %s", got, want)
-	}
+	begins(t, succeed(t, "eval", dir), fmt.Sprintf("Val=%.6f,", best.ValLoss))
 	again := heed("train", "--resume="+dir)
 	if again.code != 1 || again.stderr != c.stderr {
 		t.Errorf("the resumed run ends with status %d and %q, want 1 and %q", again.code, again.stderr, c.stderr)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task/serve"
@@ -58,16 +59,13 @@ func TestSamplingAtEveryDoor(t *testing.T) {
 // the model has no chat template.
 func atEveryDoor(t *testing.T, dir, settings string, want decode.Sampler, chats bool) {
 	t.Helper()
-	m, err := model.Open(dir)
-	must(t, err)
+	m := must.Get(model.Open(dir))(t)
 	text := func(p model.Prompt) string {
 		var s strings.Builder
-		_, err := m.Generate(t.Context(), &s, p, model.GenerateOptions{Sampler: want, Seed: 7, MaxTokens: 8})
-		must(t, err)
+		must.Get(m.Generate(t.Context(), &s, p, model.GenerateOptions{Sampler: want, Seed: 7, MaxTokens: 8}))(t)
 		return s.String()
 	}
-	h, err := serve.New(m, serve.Options{})
-	must(t, err)
+	h := must.Get(serve.New(m, serve.Options{}))(t)
 	post := func(path, body string) string {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest("POST", path, strings.NewReader(strings.TrimSuffix(body+", "+settings, ", ")+"}"))
@@ -81,7 +79,7 @@ func atEveryDoor(t *testing.T, dir, settings string, want decode.Sampler, chats 
 	}
 	flags := []string{"--seed=7", "--tokens=8"}
 	var given map[string]any
-	must(t, json.Unmarshal([]byte("{"+settings+"}"), &given))
+	must.Do(t, json.Unmarshal([]byte("{"+settings+"}"), &given))
 	for name, value := range given {
 		flags = append(flags, fmt.Sprintf("--%s=%v", strings.ReplaceAll(name, "_", "-"), value))
 	}
@@ -97,7 +95,7 @@ func atEveryDoor(t *testing.T, dir, settings string, want decode.Sampler, chats 
 	for line := range strings.Lines(post("/generate", `{"prompt": "the", "seed": 7, "tokens": 8`)) {
 		var event struct{ Text string }
 		if data, ok := strings.CutPrefix(line, "data: "); ok {
-			must(t, json.Unmarshal([]byte(data), &event))
+			must.Do(t, json.Unmarshal([]byte(data), &event))
 			streamed.WriteString(event.Text)
 		}
 	}
@@ -108,7 +106,7 @@ func atEveryDoor(t *testing.T, dir, settings string, want decode.Sampler, chats 
 			Message struct{ Content string }
 		}
 	}
-	must(t, json.Unmarshal([]byte(post("/v1/completions", `{"prompt": "the", "seed": 7, "max_tokens": 8`)), &answer))
+	must.Do(t, json.Unmarshal([]byte(post("/v1/completions", `{"prompt": "the", "seed": 7, "max_tokens": 8`)), &answer))
 	same("/v1/completions", answer.Choices[0].Text, written)
 	if settings == "" {
 		w := httptest.NewRecorder()
@@ -125,7 +123,7 @@ func atEveryDoor(t *testing.T, dir, settings string, want decode.Sampler, chats 
 	same("heed generate --chat", succeed(t, append([]string{"generate", dir, "--chat", "--prompt=a"}, flags...)...), written+"\n")
 	withText(t, "a\n")
 	same("heed chat", succeed(t, append([]string{"chat", dir}, flags...)...), written+"\n")
-	must(t, json.Unmarshal([]byte(post("/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "seed": 7, "max_tokens": 8`)), &answer))
+	must.Do(t, json.Unmarshal([]byte(post("/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "seed": 7, "max_tokens": 8`)), &answer))
 	same("/v1/chat/completions", answer.Choices[0].Message.Content, written)
 }
 
@@ -137,8 +135,7 @@ func chatFolder(t *testing.T) string {
 	const marks = `"added_tokens":[{"content":"<|im_start|>","id":38,"special":true},{"content":"<|im_end|>","id":39,"special":true},`
 	write(t, path, strings.Replace(read(t, path), `"added_tokens":[`, marks, 1))
 	const template = `{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}`
-	config, err := json.Marshal(map[string]string{"chat_template": template})
-	must(t, err)
+	config := must.Get(json.Marshal(map[string]string{"chat_template": template}))(t)
 	write(t, filepath.Join(dir, "tokenizer_config.json"), string(config))
 	return dir
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"log"
 	"net"
 	"net/http"
@@ -83,7 +82,10 @@ func serveRun(cmd *cobra.Command, dir, addr string, o serve.Options) error {
 	if err != nil {
 		return err
 	}
-	o.ErrorLog = errorLog(cmd.ErrOrStderr())
+	o.ErrorLog = log.New(writerFunc(func(b []byte) (int, error) { // for errors that clients don't get
+		_, err := fmt.Fprint(cmd.ErrOrStderr(), "heed: ", text.Escape(string(b)))
+		return len(b), err
+	}), "", 0)
 	o.MaxInputs = min(256, o.Queue)
 	h, err := serve.New(m, o)
 	if err != nil {
@@ -118,16 +120,6 @@ func modelName(dir string) string {
 
 // maxServed is the maximum number of open connections to a service.
 const maxServed = 1 << 12
-
-// errorLog returns a logger that writes to stderr. It is for errors that the server doesn't send to clients.
-func errorLog(stderr io.Writer) *log.Logger {
-	return log.New(writerFunc(func(b []byte) (int, error) {
-		if _, err := fmt.Fprint(stderr, "heed: ", text.Escape(string(b))); err != nil {
-			return 0, err
-		}
-		return len(b), nil
-	}), "", 0)
-}
 
 // serveUntil serves h, and v1 below /v1/, until ctx is done. It returns the number of requests.
 func serveUntil(ctx context.Context, l net.Listener, h *serve.Handler, v1 http.Handler, errors *log.Logger) (served int64, err error) {

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -11,38 +8,18 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 )
 
-// A service is a running call of heed serve.
-type service struct {
-	url string
-	end func() called // ends the call
-}
-
-func newService(t *testing.T, args ...string) service {
+// newService makes a call of heed serve. The function end ends it.
+func newService(t *testing.T, args ...string) (url string, end func() called) {
 	t.Helper()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	r, w := io.Pipe()
-	var stderr bytes.Buffer
-	ended := make(chan int, 1)
-	go func() {
-		ended <- run(ctx, append([]string{"serve"}, args...), w, &stderr)
-		w.Close()
-	}()
-	lines := bufio.NewReader(r)
-	first, err := lines.ReadString('\n')
-	if err != nil {
-		t.Fatalf("status %d, %s", <-ended, stderr.String())
-	}
-	return service{first[strings.Index(first, "http://") : len(first)-2], func() called {
-		cancel(errInterrupted)
-		rest, _ := io.ReadAll(lines)
-		return called{<-ended, first + string(rest), stderr.String()}
-	}}
+	return background(t, regexp.MustCompile(` answers on (http://\S+)/\n$`), append([]string{"serve"}, args...)...)
 }
 
 // get sends a request for a host: POST if body isn't empty, otherwise GET.
@@ -52,14 +29,12 @@ func get(t *testing.T, url, body, host string) (status int, answer string) {
 	if body != "" {
 		r, err = http.NewRequest("POST", url, strings.NewReader(body))
 	}
-	must(t, err)
+	must.Do(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	r.Host = host
-	got, err := http.DefaultClient.Do(r)
-	must(t, err)
+	got := must.Get(http.DefaultClient.Do(r))(t)
 	defer got.Body.Close()
-	content, err := io.ReadAll(got.Body)
-	must(t, err)
+	content := must.Get(io.ReadAll(got.Body))(t)
 	return got.StatusCode, string(content)
 }
 
@@ -69,29 +44,29 @@ func TestServe(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run\x1b[31m")
 	succeed(t, small("--task=copy", "--out="+dir)...)
-	s := newService(t, dir, "--addr=127.0.0.1:0")
+	url, end := newService(t, dir, "--addr=127.0.0.1:0")
 	want := fmt.Sprintf(`{"answers":[%s]}`+"\n", strings.TrimSuffix(succeed(t, "predict", dir, "--json", "gorgonia"), "\n"))
 	for _, host := range []string{"", "localhost", "LOCALHOST:8080", "127.0.0.1", "[::1]:80"} {
-		if status, got := get(t, s.url+"/predict", `{"input": ["gorgonia"]}`, host); status != 200 || got != want {
+		if status, got := get(t, url+"/predict", `{"input": ["gorgonia"]}`, host); status != 200 || got != want {
 			t.Errorf("host %q: got %d, %s, want 200, %s", host, status, got, want)
 		}
 	}
 	for _, host := range []string{"example.com", "localhost.example.com:80", "192.0.2.1"} {
-		if status, got := get(t, s.url+"/health", "", host); status != http.StatusMisdirectedRequest || !strings.HasPrefix(got, `{"error":"the Host must be`) {
+		if status, got := get(t, url+"/health", "", host); status != http.StatusMisdirectedRequest || !strings.HasPrefix(got, `{"error":"the Host must be`) {
 			t.Errorf("host %q: got %d, %s, want 421 and an error about the Host", host, status, got)
 		}
 	}
-	if status, got := get(t, s.url+"/v1/models", "", ""); status != 200 || !strings.Contains(got, `"id":"run\u001b[31m"`) {
+	if status, got := get(t, url+"/v1/models", "", ""); status != 200 || !strings.Contains(got, `"id":"run\u001b[31m"`) {
 		t.Errorf("got %d, %s, want the folder's name as the model", status, got)
 	}
-	fail(t, heed("serve", dir, "--addr="+strings.TrimPrefix(s.url, "http://")), 1, "address already in use", "choose another address, or port 0")
-	got := s.end()
-	if got.code != 0 || got.stderr != "" || got.stdout != strings.ReplaceAll(dir, "\x1b", `\x1b`)+", which learned copy, answers on "+s.url+"/\nended; requests: 6\n" {
+	fail(t, heed("serve", dir, "--addr="+strings.TrimPrefix(url, "http://")), 1, "address already in use", "choose another address, or port 0")
+	got := end()
+	if got.code != 0 || got.stderr != "" || got.stdout != strings.ReplaceAll(dir, "\x1b", `\x1b`)+", which learned copy, answers on "+url+"/\nended; requests: 6\n" {
 		t.Errorf("the service ends with %+v, want status 0 and 6 requests", got)
 	}
 
 	fail(t, heed("serve", filepath.Join(dir, "no")), 1, "there is no such folder")
-	must(t, os.Remove(filepath.Join(dir, runfolder.WeightsFile)))
+	must.Do(t, os.Remove(filepath.Join(dir, runfolder.WeightsFile)))
 	fail(t, heed("serve", dir), 1, "model.safetensors is missing", "--resume")
 	fail(t, heed("serve", dir, "--addr=192.0.2.1:0"), 1, "model.safetensors is missing")
 }
@@ -99,16 +74,11 @@ func TestServe(t *testing.T) {
 // A signal lets a service finish the text that it is writing.
 func TestServeEndsWhatItHasTaken(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "fox.txt"), strings.Repeat("The quick brown fox jumps over the lazy dog.\n", 100))
-	run := filepath.Join(dir, "run")
-	succeed(t, small("--task=text", "--data="+filepath.Join(dir, "fox.txt"), "--max-len=16", "--max-epochs=1", "--out="+run)...)
-	s := newService(t, run, "--addr=127.0.0.1:0")
-	got, err := http.Post(s.url+"/generate", "application/json", strings.NewReader(`{"prompt": "The", "tokens": 1024}`))
-	must(t, err)
+	url, end := newService(t, foxRun(t), "--addr=127.0.0.1:0")
+	got := must.Get(http.Post(url+"/generate", "application/json", strings.NewReader(`{"prompt": "The", "tokens": 1024}`)))(t)
 	defer got.Body.Close()
-	if end := s.end(); end.code != 0 || !strings.HasSuffix(end.stdout, "ended; requests: 1\n") {
-		t.Errorf("the service ends with %+v, want status 0 and 1 request", end)
+	if c := end(); c.code != 0 || !strings.HasSuffix(c.stdout, "ended; requests: 1\n") {
+		t.Errorf("the service ends with %+v, want status 0 and 1 request", c)
 	}
 	body, err := io.ReadAll(got.Body)
 	if text := string(body); err != nil || !strings.HasSuffix(text, `event: done`+"\n"+`data: {"reason":"tokens"}`+"\n\n") || strings.Count(text, "event: text") != 1024 {

@@ -3,13 +3,13 @@ package main
 import (
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train/task"
 )
@@ -53,8 +53,7 @@ func TestSweep(t *testing.T) {
 	command, best := lines[len(lines)-1], strings.Fields(lines[len(lines)-2])[1]
 	var taken []int
 	for _, run := range []string{"1", "2", "3", "4"} {
-		r, err := task.ReadRun(filepath.Join(dir, run))
-		must(t, err)
+		r := must.Get(task.ReadRun(filepath.Join(dir, run)))(t)
 		taken = append(taken, r.History[len(r.History)-1].Step)
 		if isBest := filepath.Join(dir, run)+"," == best; isBest != (r.Summary != nil) {
 			t.Errorf("run %s has the summary %v, and the best run is %s: want a summary only for the best", run, r.Summary, best)
@@ -76,9 +75,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("with 3 workers, heed sweep prints %q, want %q", printed, out)
 	}
 	sameSweep(t, parallel, dir)
-	if again := succeed(t, sweepOf(dir, "--workers=2")...); again != out {
-		t.Errorf("repeated, heed sweep prints %q, want %q", again, out)
-	}
+	prints(t, out, sweepOf(dir, "--workers=2")...)
 	sameSweep(t, dir, parallel)
 
 	stopped, whole := filepath.Join(parallel, "1"), filepath.Join(base, "whole")
@@ -122,10 +119,8 @@ func TestSweepOfUnlikeRuns(t *testing.T) {
 
 // A flag's list gives a run for each value. Fields of a choice and several files aren't lists.
 func TestSweepGrid(t *testing.T) {
-	flags, err := variedFlags(strings.Fields("--data a,b --data c --dim 8,16 --solver adamw,muon,learning_rate=0.05,beta2=0.9 --relative-delta --dim=32"))
-	must(t, err)
-	got, err := grid(flags)
-	must(t, err)
+	flags := must.Get(variedFlags(strings.Fields("--data a,b --data c --dim 8,16 --solver adamw,muon,learning_rate=0.05,beta2=0.9 --relative-delta --dim=32")))(t)
+	got := must.Get(grid(flags))(t)
 	if want := [][]string{
 		{"", "8", "adamw", "true"}, {"", "8", "muon,learning_rate=0.05,beta2=0.9", "true"}, {"", "16", "adamw", "true"},
 		{"", "16", "muon,learning_rate=0.05,beta2=0.9", "true"}, {"", "32", "adamw", "true"}, {"", "32", "muon,learning_rate=0.05,beta2=0.9", "true"},
@@ -148,7 +143,7 @@ func TestSweepOfManyRuns(t *testing.T) {
 func TestSweepSamples(t *testing.T) {
 	draw := func(seed uint64) (runs []*sweepRun) {
 		s := sweep{dir: "x", sweepPlan: sweepPlan{Flags: strings.Fields("--learning-rate=1e-4..1e-2 --dropout=0..0.5 --layers=1..3,7 --batch-size=16"), Samples: 200, Seed: seed}}
-		must(t, s.plan())
+		must.Do(t, s.plan())
 		return s.runs
 	}
 	runs, low := draw(1), 0
@@ -157,8 +152,7 @@ func TestSweepSamples(t *testing.T) {
 		var rate, dropout, layers float64
 		for _, flag := range r.varied {
 			name, value, _ := strings.Cut(flag, "=")
-			x, err := strconv.ParseFloat(value, 64)
-			must(t, err)
+			x := must.Get(strconv.ParseFloat(value, 64))(t)
 			*map[string]*float64{"--learning-rate": &rate, "--dropout": &dropout, "--layers": &layers}[name] = x
 		}
 		if rate < 1e-4 || rate > 1e-2 || dropout < 0 || dropout > 0.5 || !slices.Contains([]float64{1, 2, 3, 7}, layers) || r.config.Training.Optimizer.LearningRate != rate || r.config.Model.Layers != int(layers) {
@@ -182,10 +176,8 @@ func TestSweepSamples(t *testing.T) {
 		t.Error("the samples of one seed must be the same, and those of two seeds must differ")
 	}
 	s := sweep{sweepPlan: sweepPlan{Flags: []string{"--dim=8,16", "--data=a", "--data=b", "--task=text"}, Samples: 50}}
-	if must(t, s.plan()); len(s.runs) != 2 {
+	if must.Do(t, s.plan()); len(s.runs) != 2 {
 		t.Errorf("50 samples of a list of two values give %d runs, want 2", len(s.runs))
 	}
-	if _, err := os.Stat("x"); err == nil {
-		t.Error("plan makes a folder, want none")
-	}
+	absent(t, "x")
 }

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // heed tokenize shows tokens, prints ids, and counts tokens. It escapes what a terminal may act on.
 func TestTokenize(t *testing.T) {
-	tok, err := tokenizer.New(tokenizer.BPE, slices.Values([]string{"to be or not to be"}), 258)
-	must(t, err)
+	tok := must.Get(tokenizer.New(tokenizer.BPE, slices.Values([]string{"to be or not to be"}), 258))(t)
 	var file bytes.Buffer
-	must(t, tokenizer.Write(&file, tok))
+	must.Do(t, tokenizer.Write(&file, tok))
 	run := spelled(t)
 	t.Chdir(t.TempDir())
 	const bpe, book = "tokenizer.json", "a\x1b\nbook.txt"
@@ -29,9 +29,7 @@ func TestTokenize(t *testing.T) {
 		{[]string{"--ids", "--", bpe, "-"}, "12\n"},
 		{[]string{run, "ab"}, "0\t\"a\"\n1\t\"b\"\n"},
 	} {
-		if got := succeed(t, append([]string{"tokenize"}, test.args...)...); got != test.want {
-			t.Errorf("heed tokenize %q prints %q, want %q", test.args, got, test.want)
-		}
+		prints(t, test.want, append([]string{"tokenize"}, test.args...)...)
 	}
 	withText(t, "\uFEFFto\r\n\nt\xff\n")
 	c := heed("tokenize", "--ids", bpe)
@@ -40,9 +38,7 @@ func TestTokenize(t *testing.T) {
 		t.Errorf("prints %q, want the ids of two lines", c.stdout)
 	}
 	withText(t, "to be")
-	if got := succeed(t, "tokenize", "--count", bpe); got != "3\n" {
-		t.Errorf("the count of standard input is %q, want 3", got)
-	}
+	prints(t, "3\n", "tokenize", "--count", bpe)
 	fail(t, heed("tokenize"), 2, "heed tokenize takes a folder or file")
 	fail(t, heed("tokenize", bpe, "t\xff"), 2, "text 1: not UTF-8")
 	fail(t, heed("tokenize", bpe, "--ids", "--count"), 2, "can't be used together")

@@ -181,6 +181,9 @@ func noFile(cmd *cobra.Command, args []string) error {
 	return noArgs(cmd, args)
 }
 
+// often is the value of --checkpoint-every: a number of steps or a time.
+type often struct{ *train.RunOptions }
+
 func (o often) Type() string { return "steps or time" }
 
 func (o often) String() string {

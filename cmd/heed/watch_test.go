@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,12 +10,12 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
@@ -24,30 +23,7 @@ import (
 // and returns its result.
 func watching(t *testing.T, args ...string) (address string, end func() called) {
 	t.Helper()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	printed, stdout := io.Pipe()
-	ended := make(chan called, 1)
-	var stderr strings.Builder
-	go func() {
-		code := run(ctx, args, stdout, &stderr)
-		stdout.Close()
-		ended <- called{code: code, stderr: stderr.String()}
-	}()
-	lines := bufio.NewScanner(printed)
-	for address == "" && lines.Scan() {
-		if found := regexp.MustCompile(`^Watch it at (http://127\.0\.0\.1:\d+/)$`).FindStringSubmatch(lines.Text()); found != nil {
-			address = found[1]
-		}
-	}
-	go io.Copy(io.Discard, printed)
-	end = func() called {
-		cancel(errInterrupted)
-		return <-ended
-	}
-	if address == "" {
-		t.Fatalf("heed train prints no address, and ends with status %d and standard error %q", end().code, stderr.String())
-	}
-	return address, end
+	return background(t, regexp.MustCompile(`^Watch it at (http://127\.0\.0\.1:\d+/)\n$`), args...)
 }
 
 // sent holds the fields of an event that the tests check.
@@ -68,7 +44,7 @@ func (e eventReader) next(t *testing.T) (name string, what sent) {
 			name = value
 		}
 		if value, ok := strings.CutPrefix(e.Text(), "data: "); ok {
-			must(t, json.Unmarshal([]byte(value), &what))
+			must.Do(t, json.Unmarshal([]byte(value), &what))
 			return name, what
 		}
 	}
@@ -77,8 +53,7 @@ func (e eventReader) next(t *testing.T) (name string, what sent) {
 
 func events(t *testing.T, address string) eventReader {
 	t.Helper()
-	response, err := http.Get(address + "events")
-	must(t, err)
+	response := must.Get(http.Get(address + "events"))(t)
 	t.Cleanup(func() { response.Body.Close() })
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, 1<<20)
@@ -104,8 +79,7 @@ func TestWatch(t *testing.T) {
 			t.Fatal("the events end before 5 epochs")
 		}
 	}
-	page, err := http.Get(address)
-	must(t, err)
+	page := must.Get(http.Get(address))(t)
 	content, _ := io.ReadAll(page.Body)
 	page.Body.Close()
 	if !strings.Contains(string(content), "<h1>Training copy</h1>") || !strings.Contains(string(content), filepath.Base(dir)) {
@@ -155,31 +129,6 @@ func TestWatchChangesNothing(t *testing.T) {
 	}
 }
 
-// A wrong address is an error before the run folder is made.
-func TestWatchErrors(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer listener.Close()
-	dir := filepath.Join(t.TempDir(), "run")
-	for name, c := range map[string]struct {
-		code  int
-		flags []string
-		words []string
-	}{
-		"in use":         {1, []string{"--watch-addr=" + listener.Addr().String()}, []string{"--watch-addr", "in use", "port 0"}},
-		"no such host":   {1, []string{"--watch-addr=203.0.113.1:0"}, []string{"--watch-addr 203.0.113.1:0"}},
-		"no port":        {2, []string{"--watch-addr=127.0.0.1"}, []string{"--watch-addr must be a host and a port"}},
-		"too large":      {2, []string{"--watch-addr=127.0.0.1:70000"}, []string{"--watch-addr must be a host and a port"}},
-		"empty":          {2, []string{"--watch", "--watch-addr="}, []string{"--watch-addr must be a host and a port"}},
-		"no run to show": {2, []string{"--watch", "--find-rate=" + dir + ".png"}, []string{"--find-rate and --watch can't be used together"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			fail(t, heed(small(append(c.flags, "--task=copy", "--out="+dir)...)...), c.code, c.words...)
-			absent(t, dir)
-		})
-	}
-}
-
 // If others can see the page, heed train prints that.
 func TestWatchFromElsewhere(t *testing.T) {
 	testseed.Slow(t)
@@ -194,8 +143,7 @@ func TestWatchFromElsewhere(t *testing.T) {
 // being read isn't cut off.
 func TestConnections(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	next := make(chan string)
 	s := &http.Server{ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "begin\n")
@@ -208,17 +156,14 @@ func TestConnections(t *testing.T) {
 	go s.Serve(l)
 	t.Cleanup(func() { s.Close() })
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
-	stream, err := client.Get("http://" + l.Addr().String() + "/events")
-	must(t, err)
+	stream := must.Get(client.Get("http://" + l.Addr().String() + "/events"))(t)
 	defer stream.Body.Close()
 	for i := range 300 {
-		c, err := net.Dial("tcp", l.Addr().String())
-		must(t, err)
+		c := must.Get(net.Dial("tcp", l.Addr().String()))(t)
 		t.Cleanup(func() { c.Close() })
 		io.WriteString(c, []string{"", "GET / HTTP/1.1\r\nHost:", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"}[i%3])
 	}
-	got, err := client.Get("http://" + l.Addr().String())
-	must(t, err)
+	got := must.Get(client.Get("http://" + l.Addr().String()))(t)
 	if page, err := io.ReadAll(got.Body); err != nil || string(page) != "begin\n" {
 		t.Errorf("a viewer gets %q, %v, want the page", page, err)
 	}
@@ -256,13 +201,13 @@ func TestUnreadBodies(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
 	dir := ran(t, "--task=copy", "--seed=1")
-	s := newService(t, dir, "--addr=127.0.0.1:0", "--timeout=10s")
-	t.Cleanup(func() { s.end() })
-	served := strings.TrimPrefix(s.url, "http://")
+	url, endService := newService(t, dir, "--addr=127.0.0.1:0", "--timeout=10s")
+	t.Cleanup(func() { endService() })
+	served := strings.TrimPrefix(url, "http://")
 	page, end := watching(t, small("--task=copy", "--watch", "--max-epochs=100000", "--patience=0", "--out="+filepath.Join(t.TempDir(), "run"))...)
 	t.Cleanup(func() { end() })
 	watched := strings.Trim(strings.TrimPrefix(page, "http://"), "/")
-	if r, err := http.Post(s.url+"/predict", "application/json", strings.NewReader(`{"input": "abc"}`)); err != nil || r.StatusCode != 200 || r.Close {
+	if r, err := http.Post(url+"/predict", "application/json", strings.NewReader(`{"input": "abc"}`)); err != nil || r.StatusCode != 200 || r.Close {
 		t.Errorf("a body that is read: got %+v, %v, want status 200 on a connection that stays open", r, err)
 	} else {
 		r.Body.Close()
@@ -291,52 +236,4 @@ func TestUnreadBodies(t *testing.T) {
 		})
 	}
 	requests.Wait()
-}
-
-// BenchmarkWatched runs pairs of trainings, of which one has a client on its page. It reports the median ratios,
-// watched to unwatched, of processor time and of elapsed time.
-func BenchmarkWatched(b *testing.B) {
-	dir := b.TempDir()
-	var processor, clock [2][]float64 // seconds of the unwatched trainings, then of the watched ones
-	one := func(i, watched int) {
-		cmd := process("train", "--task=reverse", "--patience=0", "--max-epochs=6", fmt.Sprintf("--out=%s/%d-%d", dir, i, watched), fmt.Sprintf("--watch=%t", watched == 1))
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			b.Fatal(err)
-		}
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			var seconds float64
-			if address, ok := strings.CutPrefix(lines.Text(), "Watch it at "); ok {
-				go func() {
-					if response, err := http.Get(address + "events"); err == nil {
-						io.Copy(io.Discard, response.Body)
-					}
-				}()
-			} else if n, _ := fmt.Sscanf(lines.Text(), "Done in %f s", &seconds); n == 1 {
-				clock[watched] = append(clock[watched], seconds)
-			}
-		}
-		if err := cmd.Wait(); err != nil {
-			b.Fatal(err)
-		}
-		processor[watched] = append(processor[watched], (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
-	}
-	for i := range b.N {
-		one(i, i%2)
-		one(i, 1-i%2)
-	}
-	ratio := func(times [2][]float64) float64 {
-		ratios := make([]float64, b.N)
-		for i := range ratios {
-			ratios[i] = times[1][i] / times[0][i]
-		}
-		slices.Sort(ratios)
-		return ratios[b.N/2]
-	}
-	b.ReportMetric(ratio(processor), "processor/processor")
-	b.ReportMetric(ratio(clock), "clock/clock")
 }

@@ -4,14 +4,15 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/heed-go/heed/internal/folderlock"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
@@ -27,14 +28,13 @@ func TestOneWriter(t *testing.T) {
 	succeed(t, flags(want)...)
 
 	cmd := process(flags(dir)...)
-	stdout, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	stdout := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Epoch 1:") {
 	}
 	var status syscall.WaitStatus
-	must(t, cmd.Process.Signal(syscall.SIGSTOP))
+	must.Do(t, cmd.Process.Signal(syscall.SIGSTOP))
 	if _, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
 		t.Fatalf("the training has status %v, %v, want it stopped", status, err)
 	}
@@ -42,11 +42,7 @@ func TestOneWriter(t *testing.T) {
 	if _, ok := before[folderlock.Name]; !ok {
 		t.Fatalf("the folder of the stopped training has %d files, want a lock among them", len(before))
 	}
-	var stderr bytes.Buffer
-	second := process("train", "--resume="+dir)
-	second.Stderr = &stderr
-	second.Run() // fails with a status
-	fail(t, called{second.ProcessState.ExitCode(), "", stderr.String()}, 1, "another training is writing to "+dir+": wait for its end, or choose another folder")
+	fail(t, ended(process("train", "--resume="+dir)), 1, "another training is writing to "+dir+": wait for its end, or choose another folder")
 	fail(t, heed(flags(dir)...), 1, "holds a run already")
 	unchanged(t, dir, before)
 	if got := succeed(t, "predict", dir, "abc"); got == "" {
@@ -87,21 +83,16 @@ func TestPairsOfWriters(t *testing.T) {
 			fail(t, heedContext(cancelled(t, 15), calls[1]...), 1, "interrupted")
 			calls[0], calls[1] = []string{"train", "--resume=" + dir}, []string{"train", "--resume=" + dir}
 		}
-		var stderr [2]bytes.Buffer
-		first, second := process(calls[0]...), process(calls[1]...)
-		first.Stderr, second.Stderr = &stderr[0], &stderr[1]
-		must(t, first.Start())
-		if err := second.Start(); err != nil {
-			t.Fatal(err)
-		}
-		first.Wait() // one of them fails with a status
-		second.Wait()
-		winner, loser := first, called{second.ProcessState.ExitCode(), "", stderr[1].String()}
+		var winner, loser called
+		var both sync.WaitGroup
+		both.Go(func() { winner = ended(process(calls[0]...)) })
+		both.Go(func() { loser = ended(process(calls[1]...)) })
+		both.Wait()
 		if loser.code == 0 {
-			winner, loser = second, called{first.ProcessState.ExitCode(), "", stderr[0].String()}
+			winner, loser = loser, winner
 		}
-		if code := winner.ProcessState.ExitCode(); code != 0 {
-			t.Fatalf("pair %d: both fail, with %q and %q", pair, stderr[0].String(), stderr[1].String())
+		if winner.code != 0 {
+			t.Fatalf("pair %d: both fail, with %q and %q", pair, winner.stderr, loser.stderr)
 		}
 		// The last two errors are from a loser that started after the winner ended.
 		if fail(t, loser, 1); !strings.Contains(loser.stderr, "another training is writing") && !strings.Contains(loser.stderr, "holds a run") && !strings.Contains(loser.stderr, "finished") {

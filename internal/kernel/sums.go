@@ -3,6 +3,12 @@ package kernel
 // axpy adds a·x to y, which must be at least as long as x.
 func axpy[F Float](y []F, a F, x []F) { bodyOf[F]().axpy(y[:len(x)], x, a) }
 
+// Axpy adds a·x to y, which must be at least as long as x, on one core.
+func Axpy[F Float](y []F, a F, x []F) { axpy(y, a, x) }
+
+// Dot returns Σ x·y, on one core. y must be at least as long as x.
+func Dot[F Float](x, y []F) F { return bodyOf[F]().dot(x, y[:len(x)]) }
+
 // MaxOf returns the largest element of x, −Inf if x is empty, or NaN if any element is NaN.
 func MaxOf[F Float](x []F) F { return bodyOf[F]().maxOf(x) }
 

@@ -17,6 +17,7 @@ type Linear struct {
 	*linear.Model
 	Values map[string]float64   // on the validation rows, by the names of the kind's metrics
 	Begun  *Model               // makes the vectors; nil if the Model's Width is 0
+	Held   string               // how good its answers to training rows are that it hasn't seen, in a line of text; empty if not known
 	known  map[string][]float32 // scores of some sources
 }
 

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"maps"
 	"math"
 	"slices"
@@ -41,11 +40,7 @@ func (n number) MarshalJSON() ([]byte, error) {
 	if !n.finite() {
 		return []byte("null"), nil
 	}
-	short, err := strconv.ParseFloat(strconv.FormatFloat(float64(n), 'g', 7, 64), 64)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(short)
+	return strconv.AppendFloat(nil, float64(n), 'g', 7, 64), nil
 }
 
 // Maximum number of checks in a curve and in a table. The best and the last check may come in addition.

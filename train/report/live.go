@@ -16,7 +16,6 @@ type Live struct {
 	perEpoch int // steps per epoch
 	config   train.Config
 	options  train.RunOptions
-	now      func() time.Time
 	began    time.Time
 
 	mu      sync.Mutex
@@ -41,14 +40,7 @@ type Live struct {
 // train.Dataset.Steps. If it is below 1, it counts as 1. The limits in c and call determine the latest end of the run.
 // c.Stopping decides which check is the best.
 func NewLive(steps int, c train.Config, options train.RunOptions) *Live {
-	return newLive(steps, c, options, time.Now)
-}
-
-func newLive(steps int, c train.Config, options train.RunOptions, now func() time.Time) *Live {
-	return &Live{
-		perEpoch: max(steps, 1), config: c, options: options, now: now, began: now(), best: -1, version: 1,
-		ended: make(chan struct{}),
-	}
+	return &Live{perEpoch: max(steps, 1), config: c, options: options, began: time.Now(), best: -1, version: 1, ended: make(chan struct{})}
 }
 
 // Step records a training step and returns false. The argument step is counted from 0 in each epoch. Use it as
@@ -58,7 +50,7 @@ func (l *Live) Step(epoch, step int, loss float64) (stop bool) {
 	defer l.mu.Unlock()
 	l.version++
 	l.taken = epoch*l.perEpoch + step + 1
-	now, one := l.now(), sums{n: 1, loss: loss}
+	now, one := time.Now(), sums{n: 1, loss: loss}
 	if !l.last.IsZero() { // the first step also builds graphs, so its time isn't counted
 		one.timed, one.seconds = 1, now.Sub(l.last).Seconds()
 	}
@@ -83,7 +75,7 @@ func (l *Live) Check(history []train.Check, _ bool) (stop bool, err error) {
 		}
 		return false, nil
 	}
-	now := l.now()
+	now := time.Now()
 	l.checks.add(sums{timed: 1, seconds: now.Sub(l.last).Seconds()}, 1)
 	l.last = now
 	return false, nil
@@ -117,7 +109,7 @@ func (l *Live) left() float64 {
 		}
 	}
 	if call.MaxTime > 0 {
-		limit := max(0, call.MaxTime-l.now().Sub(l.began)).Seconds()
+		limit := max(0, call.MaxTime-time.Since(l.began)).Seconds()
 		if left < 0 || limit < left {
 			left = limit
 		}

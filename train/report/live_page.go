@@ -217,7 +217,7 @@ func (l *Live) state() state {
 	l.mu.Lock()
 	s := state{
 		Run: l.began.UnixNano(), Steps: l.perEpoch, Epochs: l.config.MaxEpochs, Rate: l.recent.rate(), EpochLeft: -1, RunLeft: l.left(),
-		Seconds: l.now().Sub(l.began).Seconds(), Ended: l.because,
+		Seconds: time.Since(l.began).Seconds(), Ended: l.because,
 		version: l.version, checked: l.checked, history: l.history, best: l.best,
 	}
 	if l.taken > 0 {

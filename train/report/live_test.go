@@ -5,16 +5,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/heed-go/heed/train"
 )
-
-// fakeClock is a clock that changes only when pass is called.
-type fakeClock struct{ shows time.Time }
-
-func (c *fakeClock) now() time.Time       { return c.shows }
-func (c *fakeClock) pass(d time.Duration) { c.shows = c.shows.Add(d) }
 
 // alike reports whether two states show the same progress.
 func alike(a, b state) bool {
@@ -43,54 +38,54 @@ func TestState(t *testing.T) {
 		{"checks within an epoch", 10, train.Config{MaxEpochs: 4, CheckEvery: 5}, train.RunOptions{}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, CheckLeft: 1 * step, RunLeft: 16*step + 4*check}},
 		{"done", 10, train.Config{MaxEpochs: 2}, train.RunOptions{}, 2, 0, state{Epoch: 1, Step: 10, loss: 2, Rate: 10}},
 	} {
-		clock := &fakeClock{time.Unix(1e9, 0)}
-		r := newLive(c.steps, c.config, c.options, clock.now)
-		for i := range c.epochs*c.steps + c.more {
-			clock.pass(step * 1e9)
-			r.Step(i/c.steps, i%c.steps, 2)
-			if i+1 <= c.epochs*c.steps && (i+1)%c.steps == 0 {
-				clock.pass(check * 1e9)
-				r.Check(make([]train.Check, i/c.steps+1), true)
+		synctest.Test(t, func(t *testing.T) {
+			r := NewLive(c.steps, c.config, c.options)
+			for i := range c.epochs*c.steps + c.more {
+				time.Sleep(step * 1e9)
+				r.Step(i/c.steps, i%c.steps, 2)
+				if i+1 <= c.epochs*c.steps && (i+1)%c.steps == 0 {
+					time.Sleep(check * 1e9)
+					r.Check(make([]train.Check, i/c.steps+1), true)
+				}
 			}
-		}
-		if got := r.state(); !alike(got, c.want) {
-			t.Errorf("%s: state %+v, want %+v", c.name, got, c.want)
-		}
+			if got := r.state(); !alike(got, c.want) {
+				t.Errorf("%s: state %+v, want %+v", c.name, got, c.want)
+			}
+		})
 	}
 }
 
 // A resumed run knows its step. It has no times before it has measured them.
 func TestStateOfAResumedRun(t *testing.T) {
-	clock := &fakeClock{time.Unix(1e9, 0)}
-	r := newLive(10, train.Config{MaxEpochs: 4}, train.RunOptions{}, clock.now)
-	clock.pass(time.Hour)
-	r.Check([]train.Check{{Step: 10}, {Step: 20}}, true)
-	if got, want := r.state(), (state{Epoch: 1, Step: 10, EpochLeft: -1, RunLeft: -1}); !alike(got, want) {
-		t.Errorf("before the first step, the state is %+v, want %+v", got, want)
-	}
-	clock.pass(time.Hour)
-	r.Step(2, 0, 3)
-	clock.pass(time.Second)
-	r.Step(2, 1, 3)
-	if got, want := r.state(), (state{Epoch: 2, Step: 2, loss: 3, Rate: 1, EpochLeft: 8, RunLeft: 18}); !alike(got, want) {
-		t.Errorf("after two steps, the state is %+v, want %+v", got, want)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := NewLive(10, train.Config{MaxEpochs: 4}, train.RunOptions{})
+		time.Sleep(time.Hour)
+		r.Check([]train.Check{{Step: 10}, {Step: 20}}, true)
+		if got, want := r.state(), (state{Epoch: 1, Step: 10, EpochLeft: -1, RunLeft: -1}); !alike(got, want) {
+			t.Errorf("before the first step, the state is %+v, want %+v", got, want)
+		}
+		time.Sleep(time.Hour)
+		r.Step(2, 0, 3)
+		time.Sleep(time.Second)
+		r.Step(2, 1, 3)
+		if got, want := r.state(), (state{Epoch: 2, Step: 2, loss: 3, Rate: 1, EpochLeft: 8, RunLeft: 18}); !alike(got, want) {
+			t.Errorf("after two steps, the state is %+v, want %+v", got, want)
+		}
+	})
 }
 
 // The rate is the rate of the last steps, not the mean over all steps.
 func TestRateOfLastSteps(t *testing.T) {
-	clock := &fakeClock{time.Unix(1e9, 0)}
-	r := newLive(10000, train.Config{}, train.RunOptions{}, clock.now)
-	for i := range 1100 {
-		clock.pass(10 * time.Millisecond)
-		if i >= 1000 {
-			clock.pass(time.Second)
+	synctest.Test(t, func(t *testing.T) {
+		r := NewLive(10000, train.Config{}, train.RunOptions{})
+		for i := range 1100 {
+			time.Sleep(time.Duration(10+1000*(i/1000)) * time.Millisecond)
+			r.Step(0, i, 1)
 		}
-		r.Step(0, i, 1)
-	}
-	if got := r.state().Rate; got < 0.98 || got > 1.1 {
-		t.Errorf("got %.3f steps per second, want about 1", got)
-	}
+		if got := r.state().Rate; got < 0.98 || got > 1.1 {
+			t.Errorf("got %.3f steps per second, want about 1", got)
+		}
+	})
 }
 
 // A curve has a limited number of points. Each point has the mean loss of its steps.

@@ -3,13 +3,17 @@ package task
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/linear/fit"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task/judge"
 )
@@ -49,7 +53,35 @@ func (t *Task) fitLinear(ctx context.Context, begun *model.Model, bare bool) (*m
 	}
 	l := &model.Linear{Model: m, Begun: begun}
 	l.Remember(s.Validation.Example, l.ScoresOf(parts[1].texts, 0), starts)
-	return l, held.loss(model.Mixture{Linear: 1}, t.classWeights), nil
+	if t.few() && !c.Kind().Aligned {
+		l.Held, err = t.heldText(held)
+	}
+	return l, held.loss(model.Mixture{Linear: 1}, t.classWeights), err
+}
+
+// fewJudged is the number of validation rows below which a linear model is also judged by the training rows, each
+// answered by a model that hasn't seen it.
+const fewJudged = 200
+
+// few reports whether the validation rows are few.
+func (t *Task) few() bool { return len(t.Examples()) < fewJudged }
+
+// heldText says how good the answers of linear models to training rows are that they haven't seen.
+func (t *Task) heldText(held sides) (string, error) {
+	examples := make([]data.Example, len(held.rows))
+	outputs, answers := make([]model.Output, len(held.rows)), make([]model.Answer, len(held.rows))
+	for i, row := range held.rows {
+		examples[i] = t.set.(*rowSet).Train.Example(row)
+		answers[i].Input = examples[i].Source
+		outputs[i] = model.Output{Input: i, Linear: held.linear[i*held.width:][:held.width]}
+	}
+	if err := t.Mix(answers, outputs, model.Mixture{Linear: 1}); err != nil {
+		return "", err
+	}
+	r := judge.New(t.Model, examples)
+	r.Add(t.Model, answers)
+	about := fmt.Sprintf("Held out in turn, %s: the linear model", text.Count(len(examples), "training row"))
+	return metrics.Text(about, judge.KindOf(&t.Config.Config).Metrics, r.Values()), nil
 }
 
 // fitBaseline fits the baseline, if the task has one: the linear model that is compared with the network, and whose

@@ -11,15 +11,6 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// total returns the sum of the values of some words.
-func total(words []Contribution) float64 {
-	sum := 0.0
-	for _, w := range words {
-		sum += w.Value
-	}
-	return sum
-}
-
 // logit returns the logit of one label minus the logit of another, which is the difference of their log probabilities.
 func logit(t testing.TB, m *Model, input, label, against string) float64 {
 	t.Helper()

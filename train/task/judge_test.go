@@ -114,9 +114,7 @@ func TestJudgeOne(t *testing.T) {
 				examples = append(examples, data.Example{Source: test.judged.Source, Answer: reference})
 			}
 			r := judge.New(models[test.kind], examples)
-			if err := r.Add(t.Context(), models[test.kind], examples, []Answer{test.judged.Answer}); err != nil {
-				t.Fatal(err)
-			}
+			r.Add(models[test.kind], []Answer{test.judged.Answer})
 			test.judged = r.Judged[0]
 			if test.judged.Right != test.right || test.judged.Edits != test.edits || (r.Right == 1) != test.right {
 				t.Errorf("right: %v (%d in the report) with %d edits, want %v with %d edits", test.judged.Right, r.Right, test.judged.Edits, test.right, test.edits)

@@ -14,7 +14,7 @@ type linearKind interface {
 	// one.
 	targets(c *Config) func(answer string) []float64
 
-	// fit fits a model. It returns also the scores of the training texts by models that haven't seen the text's row.
+	// fit fits a model. It returns also the scores of training texts by models that haven't seen them.
 	fit(ctx context.Context, train, validation linearPart, classes int, o fit.Options) (m *linear.Model, held sides, err error)
 }
 
@@ -44,10 +44,20 @@ func (linearClasses) fit(ctx context.Context, train, validation linearPart, clas
 	if err != nil {
 		return nil, s, err
 	}
-	by := bestScale(held, s.classes, classes)
+	s.classes, s.rows = pick(s.classes, held.Rows), held.Rows
+	by := bestScale(held.Scores, s.classes, classes)
 	m.Scale(by, 0)
-	s.linear = scaled(held, by, 0)
+	s.linear = scaled(held.Scores, by, 0)
 	return m, s, nil
+}
+
+// pick returns the values with the given indexes.
+func pick[T any](values []T, indexes []int) []T {
+	picked := make([]T, len(indexes))
+	for i, index := range indexes {
+		picked[i] = values[index]
+	}
+	return picked
 }
 
 // scaled multiplies scores by a factor, adds a term, and returns them.
@@ -83,9 +93,10 @@ func (linearNumbers) fit(ctx context.Context, train, validation linearPart, _ in
 	if err != nil {
 		return nil, s, err
 	}
-	by, plus := line(held, train.targets)
+	s.numbers, s.rows = pick(s.numbers, held.Rows), held.Rows
+	by, plus := line(held.Scores, s.numbers)
 	m.Scale(by, plus)
-	s.linear = scaled(held, by, plus)
+	s.linear = scaled(held.Scores, by, plus)
 	return m, s, nil
 }
 

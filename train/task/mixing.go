@@ -13,6 +13,7 @@ type sides struct {
 	classes         []int     // right classes
 	numbers         []float64 // right numbers, standardised
 	width           int       // number of classes, or 1
+	rows            []int     // numbers of training rows, if these are some
 }
 
 // add adds one row.

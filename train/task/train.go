@@ -63,7 +63,11 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 			return nil, err
 		}
 		if l, _ := t.Linear(); first && l != nil {
-			io.WriteString(options.Log, metrics.Text("Baseline: "+l.About(), judge.KindOf(&t.Config.Config).Metrics, l.Values))
+			io.WriteString(options.Log, metrics.Text("Baseline: "+l.About(), judge.KindOf(&t.Config.Config).Metrics, l.Values)+l.Held)
+			err = t.beforeEpochs(w, options.Log)
+		}
+		if _, err := train.Broadcast(options.Group, nil, err); err != nil {
+			return nil, err
 		}
 	}
 	sizes, validation := "", ""
@@ -176,6 +180,17 @@ func (t *Task) summary(r *train.Result) *Summary {
 // save writes the weights of a model that answers with the mixture.
 func (t *Task) save(dir string, x model.Mixture) error {
 	return t.Trained().Save(filepath.Join(dir, runfolder.WeightsFile), x.Metadata(t.Config.id()))
+}
+
+// beforeEpochs lets a folder answer before the first check, with the linear model, if answers will be mixed.
+func (t *Task) beforeEpochs(w *runfolder.Writer, log io.Writer) error {
+	if !t.mixes() || t.Config.Solved() || w.Has(runfolder.WeightsFile) {
+		return nil
+	}
+	if t.Config.From.Dir != "" {
+		io.WriteString(log, "The run answers so until a check is better. In the end it mixes both, which usually brings 1 to 3 points more\n")
+	}
+	return t.save(w.Dir, model.Mixture{Linear: 1})
 }
 
 // better returns the better one of the linear model and of the network at a check: an interrupted training answers with

@@ -153,8 +153,8 @@ func (t *Task) judgeMixed(ctx context.Context, v *validation) (*judge.Report, ju
 	if err := t.Mix(v.answers, v.outputs, t.Mixture()); err != nil {
 		return nil, judge.Score{}, err
 	}
-	err := v.report.Add(ctx, t.Model, t.Examples(), v.answers)
-	return v.report, t.score(loss, v.values(t)), err
+	v.report.Add(t.Model, v.answers)
+	return v.report, t.score(loss, v.values(t)), v.report.BesideBaseline(ctx, t.Model, t.Examples())
 }
 
 // values returns the validation metrics of the answers, as a check has them.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/linear"
 )
 
@@ -22,16 +23,13 @@ type vec = [lanes]float32
 // chooses the one with the largest sum of accuracy and macro F1 on the validation rows. Without validation rows,
 // held-out scores decide.
 //
-// It returns the model and, of shape (train.N, classes), the scores that each training row gets from a model that
-// hasn't seen the row.
-//
 // If the rows have more than 2^24 features together, or more than 2^31 divided by classes, it learns from rows
-// drawn with the seed, and the scores of the other rows are the model's. A model has at most 2^24 weights, and
+// drawn with the seed. A model has at most 2^24 weights, and
 // Classes drops the rarest features beyond them. If train.N times classes is more than 2^26, it returns an error
 // that wraps ErrTooLarge; of the validation rows, it uses the first ones then. When ctx ends, it returns ctx's
 // error.
 func Classes(ctx context.Context, train linear.Rows, labels []int, classes int, validation linear.Rows, validationLabels []int,
-	o Options) (m *linear.Model, held []float32, err error) {
+	o Options) (m *linear.Model, held *Held, err error) {
 	if err := checkLabels("training", train.N, labels, classes); err != nil {
 		return nil, nil, err
 	}
@@ -50,7 +48,7 @@ func Classes(ctx context.Context, train linear.Rows, labels []int, classes int, 
 	if err != nil {
 		return nil, nil, err
 	}
-	return p.finish(ctx, weights, s.held)
+	return p.finish(weights, s.held)
 }
 
 func checkLabels(name string, rows int, labels []int, classes int) error {
@@ -78,8 +76,8 @@ func pick[T any](values []T, indexes []int) []T {
 type classFit struct {
 	*problem
 	classes, blocks int
-	labels          []int     // of the rows of the matrix
-	held            []float32 // (rows of the matrix, classes)
+	labels          []int // of the rows of the matrix
+	held            *Held // with rows of the matrix
 }
 
 // fit returns the weights, of shape (features, classes), and sets held.
@@ -96,20 +94,20 @@ func (f *classFit) fit(ctx context.Context, validationLabels []int) ([]float32, 
 				*s = f.newSVM(block)
 			}
 			f.solve(ctx, s, every, c)
-			s.copyTo(weights, f.classes)
+			s.copyTo(weights, f.classes, f.x)
 		})
 		if err != nil {
 			return nil, err
 		}
 		var quality float64
-		var held []float32
+		var held *Held
 		if f.validation.N > 0 {
 			quality = qualityOf(f.validationScores(weights), f.classes, validationLabels)
 		} else {
 			if held, err = f.holdOut(ctx, c); err != nil {
 				return nil, err
 			}
-			quality = qualityOf(held, f.classes, f.labels)
+			quality = qualityOf(held.Scores, f.classes, pick(f.labels, held.Rows))
 		}
 		// A difference within a standard error of both figures, if one answer in twenty differs, is chance. It doesn't
 		// move the choice away from the usual constant.
@@ -140,8 +138,8 @@ func (f *classFit) judged() int {
 	return f.x.rows()
 }
 
-// holdOut returns the scores of each row from a model that is fitted to the rows of other folds.
-func (f *classFit) holdOut(ctx context.Context, c float64) ([]float32, error) {
+// holdOut returns the scores of rows from models that are fitted to the rows of other folds.
+func (f *classFit) holdOut(ctx context.Context, c float64) (*Held, error) {
 	rows := f.x.rows()
 	folds := f.options.Folds
 	seen := make([]int, f.classes)
@@ -151,7 +149,7 @@ func (f *classFit) holdOut(ctx context.Context, c float64) ([]float32, error) {
 		seen[label]++
 	}
 	held := make([]float32, rows*f.classes)
-	err := linear.Parallel(ctx, f.options.Cores, folds*f.blocks, func(task int) {
+	err := linear.Parallel(ctx, f.options.Cores, f.heldFolds()*f.blocks, func(task int) {
 		var inside, outside []int
 		for i := range rows {
 			if fold[i] == task/f.blocks {
@@ -164,7 +162,7 @@ func (f *classFit) holdOut(ctx context.Context, c float64) ([]float32, error) {
 		f.solve(ctx, &s, inside, c)
 		s.scores(held, f.classes, f.x, outside)
 	})
-	return held, err
+	return f.heldOf(fold, held), err
 }
 
 // qualityOf returns the accuracy plus the macro F1 of the rows that have scores. Accuracy alone hardly depends on rare
@@ -203,11 +201,16 @@ func qualityOf(scores []float32, classes int, labels []int) float64 {
 type svm struct {
 	first, width int // classes
 	w, alpha     []vec
+	dense        [lanes][]float32 // weights of the texts' vectors; those in w are 0
 }
 
 func (f *classFit) newSVM(block int) svm {
 	first := block * lanes
-	return svm{first, min(lanes, f.classes-first), make([]vec, f.features), make([]vec, f.x.rows())}
+	s := svm{first: first, width: min(lanes, f.classes-first), w: make([]vec, f.features), alpha: make([]vec, f.x.rows())}
+	for k := range s.dense {
+		s.dense[k] = make([]float32, f.x.width)
+	}
+	return s
 }
 
 // solve minimises, for each class with y = 1 in it and -1 elsewhere, |w|²/2 + C Σ max(0, 1 - y w·x)² over the given
@@ -232,10 +235,8 @@ func (f *classFit) solve(ctx context.Context, s *svm, rows []int, c float64) {
 		high, low := float32(0), float32(0)
 		for _, i := range order {
 			index, value := f.x.row(i)
-			out := dot(s.w, index, value)
 			vector := f.x.vector(i)
-			dense := s.w[f.x.first:][:len(vector)]
-			addDot(&out, dense, vector)
+			out := s.of(index, value, vector)
 			alpha := &s.alpha[i]
 			positive := f.labels[i] - s.first
 			var step vec
@@ -260,13 +261,28 @@ func (f *classFit) solve(ctx context.Context, s *svm, rows []int, c float64) {
 			}
 			if changed {
 				add(s.w, index, value, &step)
-				addTo(dense, vector, &step)
+				for k, a := range step {
+					if a != 0 && len(vector) > 0 {
+						kernel.Axpy(s.dense[k], a, vector)
+					}
+				}
 			}
 		}
 		if high-low <= tolerance {
 			return
 		}
 	}
+}
+
+// of returns the scores of a row.
+func (s *svm) of(index []uint32, value, vector []float32) vec {
+	out := dot(s.w, index, value)
+	for k := range s.width {
+		if len(vector) > 0 {
+			out[k] += kernel.Dot(vector, s.dense[k])
+		}
+	}
+	return out
 }
 
 // dot returns the product of the sparse vector of a row with the weights.
@@ -285,39 +301,6 @@ func dot(w []vec, index []uint32, value []float32) vec {
 		s7 += float32(x * p[7])
 	}
 	return vec{s0, s1, s2, s3, s4, s5, s6, s7}
-}
-
-// addDot adds to out the product of a vector with its weights.
-func addDot(out *vec, w []vec, vector []float32) {
-	s0, s1, s2, s3, s4, s5, s6, s7 := out[0], out[1], out[2], out[3], out[4], out[5], out[6], out[7]
-	for k, x := range vector[:len(w)] {
-		p := &w[k]
-		s0 += float32(x * p[0])
-		s1 += float32(x * p[1])
-		s2 += float32(x * p[2])
-		s3 += float32(x * p[3])
-		s4 += float32(x * p[4])
-		s5 += float32(x * p[5])
-		s6 += float32(x * p[6])
-		s7 += float32(x * p[7])
-	}
-	*out = vec{s0, s1, s2, s3, s4, s5, s6, s7}
-}
-
-// addTo adds a vector times step to its weights.
-func addTo(w []vec, vector []float32, step *vec) {
-	s0, s1, s2, s3, s4, s5, s6, s7 := step[0], step[1], step[2], step[3], step[4], step[5], step[6], step[7]
-	for k, x := range vector[:len(w)] {
-		p := &w[k]
-		p[0] += float32(x * s0)
-		p[1] += float32(x * s1)
-		p[2] += float32(x * s2)
-		p[3] += float32(x * s3)
-		p[4] += float32(x * s4)
-		p[5] += float32(x * s5)
-		p[6] += float32(x * s6)
-		p[7] += float32(x * s7)
-	}
 }
 
 // add adds the sparse vector of a row times step to the weights.
@@ -341,16 +324,19 @@ func add(w []vec, index []uint32, value []float32, step *vec) {
 func (s *svm) scores(out []float32, classes int, x *matrix, rows []int) {
 	for _, i := range rows {
 		index, value := x.row(i)
-		scores := dot(s.w, index, value)
-		vector := x.vector(i)
-		addDot(&scores, s.w[x.first:][:len(vector)], vector)
+		scores := s.of(index, value, x.vector(i))
 		copy(out[i*classes+s.first:], scores[:s.width])
 	}
 }
 
 // copyTo writes the weights to the columns of the block in out, of shape (features, classes).
-func (s *svm) copyTo(out []float32, classes int) {
+func (s *svm) copyTo(out []float32, classes int, x *matrix) {
 	for i := range s.w {
 		copy(out[i*classes+s.first:], s.w[i][:s.width])
+	}
+	for k := range s.width {
+		for i, w := range s.dense[k] {
+			out[(x.first+i)*classes+s.first+k] = w
+		}
 	}
 }

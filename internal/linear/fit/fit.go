@@ -5,7 +5,8 @@
 // Method for Large-scale Linear SVM", 2008. Ridge regression is fitted by conjugate gradients.
 //
 // Results have the same bits for the same rows, options and seed, whatever the number of goroutines. Sums of products
-// are never fused, so other processors give the same bits too, except where their logarithms differ.
+// are never fused, so other processors give the same bits too, except where their logarithms differ. With vectors, only
+// processors of one kind do.
 package fit
 
 import (
@@ -68,4 +69,34 @@ func (o Options) withDefaults() (Options, error) {
 // or would be too large.
 func Feasible(rows, width, outputs int) bool {
 	return rows <= maxHeld/max(outputs, width) && outputs <= linear.MaxWeights/(1+width+linear.Extras(true))
+}
+
+// Held has scores of training rows by models that haven't seen the row.
+type Held struct {
+	Rows   []int     // of the training rows; all of them or, if there are many, those of one fold
+	Scores []float32 // (len(Rows), outputs)
+}
+
+// manyRows is the number of rows from which one fold is held out, and not each in turn: its scores are enough to judge
+// by.
+const manyRows = 5000
+
+// heldFolds returns the number of folds that are held out.
+func (p *problem) heldFolds() int {
+	if p.x.rows() >= manyRows {
+		return 1
+	}
+	return p.options.Folds
+}
+
+// heldOf returns the scores of the rows of x whose fold is held out, as scores (rows of x, outputs) has them.
+func (p *problem) heldOf(fold []int, scores []float32) *Held {
+	h := &Held{}
+	for i, f := range fold {
+		if f < p.heldFolds() {
+			h.Rows = append(h.Rows, i)
+			h.Scores = append(h.Scores, scores[i*p.outputs:(i+1)*p.outputs]...)
+		}
+	}
+	return h
 }

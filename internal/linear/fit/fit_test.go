@@ -81,8 +81,8 @@ func TestAgreesWithScikitLearn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := m.Features()-o.Width-1, g.Features; !o.Bare && got != want || o.Bare && got != 0 || len(held) != 150 {
-				t.Errorf("got %d n-grams, want %d, or 0 for vectors alone, and %d held-out scores, want 150", got, want, len(held))
+			if got, want := m.Features()-o.Width-1, g.Features; !o.Bare && got != want || o.Bare && got != 0 || len(held.Scores) != 150 || len(held.Rows) != 50 {
+				t.Errorf("got %d n-grams, want %d, or 0 for vectors alone, and %d held-out scores, want 150", got, want, len(held.Scores))
 			}
 			near(t, "scores", m.ScoresOf(test20, 1), slices.Concat(test.svm...), 1e-5)
 			if o.Bare {
@@ -154,7 +154,7 @@ func TestHeldOut(t *testing.T) {
 		return float64(rightOf(scores, classes, labels)) / float64(len(labels))
 	}
 	seen := right(m.ScoresOf(linear.Texts(train), 0), labels[:300])
-	out := right(held, labels[:300])
+	out := right(held.Scores, pick(labels, held.Rows))
 	test := right(m.ScoresOf(linear.Texts(unseen), 0), labels[300:])
 	if seen < 0.98 || test < 0.7 || math.Abs(test-out) > 0.1 || m.Outputs() != classes {
 		t.Errorf("got accuracy %g of rows seen, %g held out and %g of unseen rows, want 1 and two similar ones", seen, out, test)
@@ -169,14 +169,14 @@ func TestHeldOut(t *testing.T) {
 func TestNumberOfCoresChangesNothing(t *testing.T) {
 	texts, labels := topics(1, 600, 20)
 	var want *linear.Model
-	var wantHeld []float32
+	var wantHeld *Held
 	for _, cores := range []int{1, 2, 7} {
 		m, held, err := Classes(t.Context(), linear.Texts(texts[:500]), labels[:500], 20, linear.Texts(texts[500:]), labels[500:], Options{Seed: 3, Cores: cores})
 		must.Do(t, err)
 		if want == nil {
 			want, wantHeld = m, held
 		}
-		if !reflect.DeepEqual(m.Tensors(), want.Tensors()) || !slices.Equal(held, wantHeld) {
+		if !reflect.DeepEqual(m.Tensors(), want.Tensors()) || !reflect.DeepEqual(held, wantHeld) {
 			t.Errorf("the results on %d cores differ from those on 1", cores)
 		}
 	}
@@ -193,8 +193,8 @@ func TestWithoutFeatures(t *testing.T) {
 	must.Do(t, err)
 	scores := make([]float32, 2)
 	m.Scores(scores, new(linear.Scratch), "a", nil)
-	if !(scores[1] > scores[0]) || m.Features() != 1 || len(held) != 8 {
-		t.Errorf("got scores %v, %d features and %d held-out scores", scores, m.Features(), len(held))
+	if !(scores[1] > scores[0]) || m.Features() != 1 || len(held.Scores) != 8 {
+		t.Errorf("got scores %v, %d features and %d held-out scores", scores, m.Features(), len(held.Scores))
 	}
 }
 
@@ -352,5 +352,35 @@ func TestTokenGrams(t *testing.T) {
 	}
 	if want := "PVDNR"; got != want {
 		t.Errorf("the tags are %s, want %s", got, want)
+	}
+}
+
+// Of many rows, those of one fold are held out.
+func TestOneFold(t *testing.T) {
+	texts, labels := topics(1, manyRows, 3)
+	m, held, err := Classes(t.Context(), linear.Texts(texts), labels, 3, linear.Rows{}, nil, Options{constants: []float64{0.1}})
+	must.Do(t, err)
+	right := float64(rightOf(held.Scores, 3, pick(labels, held.Rows))) / float64(len(held.Rows))
+	seen := float64(rightOf(m.ScoresOf(linear.Texts(texts), 0), 3, labels)) / manyRows
+	if n := len(held.Rows); n < manyRows/5-5 || n > manyRows/5+5 || right < 0.6 || right > seen {
+		t.Errorf("%d rows are held out with an accuracy of %g, and all rows have %g", n, right, seen)
+	}
+}
+
+func BenchmarkVectors(b *testing.B) {
+	const n, width, classes = 2000, 384, 40
+	texts, labels := topics(1, n, classes)
+	random := rand.New(rand.NewPCG(1, 1))
+	rows := linear.Texts(texts)
+	for i := range n * width {
+		rows.Vectors = append(rows.Vectors, float32(random.NormFloat64()))
+		if i%width == labels[i/width] {
+			rows.Vectors[i] += 2
+		}
+	}
+	for b.Loop() {
+		if _, _, err := Classes(b.Context(), rows, labels, classes, linear.Rows{}, nil, Options{Width: width}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -11,10 +11,9 @@ import (
 // Numbers fits ridge regression: numbers[i] belongs to row i. Of three penalties, it chooses the one with the
 // smallest squared error on the validation rows. Without validation rows, held-out numbers decide.
 //
-// It returns the model and, for each training row, the number that it gets from a model that hasn't seen the row. See
-// Classes for the limits and errors. Numbers must be finite, and at most 1e30.
+// See Classes for the limits and errors. Numbers must be finite, and at most 1e30.
 func Numbers(ctx context.Context, train linear.Rows, numbers []float64, validation linear.Rows, validationNumbers []float64,
-	o Options) (m *linear.Model, held []float32, err error) {
+	o Options) (m *linear.Model, held *Held, err error) {
 	if err := checkNumbers("training", train.N, numbers); err != nil {
 		return nil, nil, err
 	}
@@ -33,7 +32,7 @@ func Numbers(ctx context.Context, train linear.Rows, numbers []float64, validati
 	if err != nil {
 		return nil, nil, err
 	}
-	return p.finish(ctx, weights, held)
+	return p.finish(weights, held)
 }
 
 func checkNumbers(name string, rows int, numbers []float64) error {
@@ -55,7 +54,7 @@ type numberFit struct {
 }
 
 // fit returns the weights of all features, and the held-out numbers of the matrix's rows.
-func (f *numberFit) fit(ctx context.Context, validationNumbers []float64) (weights, held []float32, err error) {
+func (f *numberFit) fit(ctx context.Context, validationNumbers []float64) (weights []float32, held *Held, err error) {
 	penalties := f.options.constants
 	models := make([][]float32, len(penalties))
 	errors := make([]float64, len(penalties))
@@ -78,7 +77,7 @@ func (f *numberFit) fit(ctx context.Context, validationNumbers []float64) (weigh
 			if err != nil {
 				return nil, nil, err
 			}
-			if errors[i] = squaredError(out, f.numbers); i == 0 || errors[i] < errors[best] {
+			if errors[i] = squaredError(out.Scores, pick(f.numbers, out.Rows)); i == 0 || errors[i] < errors[best] {
 				held = out
 			}
 		}
@@ -92,11 +91,14 @@ func (f *numberFit) fit(ctx context.Context, validationNumbers []float64) (weigh
 	return models[best], held, err
 }
 
-// holdOut returns the number of each row from a model that is fitted to the rows of other folds.
-func (f *numberFit) holdOut(ctx context.Context, penalty float64) ([]float32, error) {
+// holdOut returns the numbers of rows from models that are fitted to the rows of other folds.
+func (f *numberFit) holdOut(ctx context.Context, penalty float64) (*Held, error) {
 	folds := f.options.Folds
-	held := make([]float32, f.x.rows())
-	err := linear.Parallel(ctx, f.options.Cores, folds, func(fold int) {
+	held, foldOf := make([]float32, f.x.rows()), make([]int, f.x.rows())
+	for i := range foldOf {
+		foldOf[i] = i % folds
+	}
+	err := linear.Parallel(ctx, f.options.Cores, f.heldFolds(), func(fold int) {
 		var inside []int
 		for i := range held {
 			if i%folds != fold {
@@ -108,7 +110,7 @@ func (f *numberFit) holdOut(ctx context.Context, penalty float64) ([]float32, er
 			held[i] = float32(product(w, f.x, i))
 		}
 	})
-	return held, err
+	return f.heldOf(foldOf, held), err
 }
 
 // solve returns the weights w, the intercept last, that minimise Σ (y - w·x)² + penalty |w|² over the given rows,

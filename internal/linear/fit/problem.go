@@ -17,11 +17,11 @@ type problem struct {
 	features   int
 	outputs    int
 
-	train         linear.Rows
-	order, unused []int // of the training rows: row i of x is row order[i]; the others aren't used
-	x             *matrix
-	validation    linear.Rows
-	squares       []float32 // the squared norm of each row of x
+	train      linear.Rows
+	order      []int // of the training rows: row i of x is row order[i]; there may be others, which aren't used
+	x          *matrix
+	validation linear.Rows
+	squares    []float32 // the squared norm of each row of x
 
 	// The vector of a row of x is a text's vector, less the mean, times the factor: see centre.
 	mean   []float64
@@ -56,7 +56,7 @@ func newProblem(ctx context.Context, train, validation linear.Rows, outputs int,
 		return nil, err
 	}
 	p.vocabulary, p.features = v, v.Features()
-	p.order, p.unused = order[:used], order[used:]
+	p.order = order[:used]
 	if p.x, err = newMatrix(ctx, v, train, p.order, o.Width, entries, o.Cores); err != nil {
 		return nil, err
 	}
@@ -133,21 +133,12 @@ func (p *problem) validationScores(weights []float32) []float32 {
 	return m.ScoresOf(p.validation, p.options.Cores)
 }
 
-// finish returns the model with the given weights for x, of shape (features, outputs), and the held-out scores in the
-// order of the training rows; held has them in the order of x. Rows that aren't used get the model's scores.
-func (p *problem) finish(ctx context.Context, weights, held []float32) (*linear.Model, []float32, error) {
+// finish returns the model with the given weights for x, of shape (features, outputs), and the held-out scores with
+// numbers of training rows in place of those of x.
+func (p *problem) finish(weights []float32, held *Held) (*linear.Model, *Held, error) {
 	p.uncentre(weights)
-	m := linear.NewModel(p.vocabulary, p.outputs, weights)
-	out := make([]float32, p.train.N*p.outputs)
-	for i, row := range p.order {
-		copy(out[row*p.outputs:(row+1)*p.outputs], held[i*p.outputs:])
+	for i, row := range held.Rows {
+		held.Rows[i] = p.order[row]
 	}
-	err := parallelScratch(ctx, p.options.Cores, len(p.unused), func(i int, s *linear.Scratch) {
-		row := p.unused[i]
-		m.Scores(out[row*p.outputs:(row+1)*p.outputs], s, p.train.Text(row), p.train.Vector(row, p.options.Width))
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return m, out, nil
+	return linear.NewModel(p.vocabulary, p.outputs, weights), held, nil
 }

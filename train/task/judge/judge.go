@@ -35,7 +35,7 @@ func Answers(ctx context.Context, m *model.Model, examples []data.Example, o mod
 	if err != nil {
 		return nil, err
 	}
-	return r, r.besideBaseline(ctx, m, examples)
+	return r, r.BesideBaseline(ctx, m, examples)
 }
 
 // judgeMixed compares the answers of a mixture with the examples' answers.
@@ -60,11 +60,8 @@ func Sources(judged []Judged) []string {
 	return sources
 }
 
-// Add adds the model's answers to the examples of a New report, and sets what it says about the baseline.
-func (r *Report) Add(ctx context.Context, m *model.Model, examples []data.Example, answers []model.Answer) error {
-	r.add(m, r.Judged, answers)
-	return r.besideBaseline(ctx, m, examples)
-}
+// Add adds the model's answers to the examples of a New report.
+func (r *Report) Add(m *model.Model, answers []model.Answer) { r.add(m, r.Judged, answers) }
 
 // add sets the answers of a part of the judged rows, and adds them to the report.
 func (r *Report) add(m *model.Model, part []Judged, answers []model.Answer) {
@@ -74,8 +71,8 @@ func (r *Report) add(m *model.Model, part []Judged, answers []model.Answer) {
 	}
 }
 
-// besideBaseline sets what a report says about the baseline. The examples are those of the report.
-func (r *Report) besideBaseline(ctx context.Context, m *model.Model, examples []data.Example) error {
+// BesideBaseline sets what a report says about the baseline. The examples are those of the report.
+func (r *Report) BesideBaseline(ctx context.Context, m *model.Model, examples []data.Example) error {
 	baseline, err := Baseline(ctx, m, examples)
 	if linear, _ := m.Linear(); baseline != nil {
 		r.about, r.Baseline, r.Chance = linear.About(), baseline.Values(), new(r.kind.chance(r, baseline))

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // The endpoint attention answers with the weights from Model.Attention.
@@ -13,14 +15,8 @@ func TestAttention(t *testing.T) {
 	m := named(t, "dates")
 	_, s := start(t, m, Options{})
 	const input = "3 may 1999"
-	want, err := m.Attention(input, "decoder")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := post(t.Context(), s.URL+"/attention", `{"input": "3 may 1999", "layer": "decoder"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(m.Attention(input, "decoder"))(t)
+	got := replied(t, s.URL+"/attention", `{"input": "3 may 1999", "layer": "decoder"}`, 200)
 	var a struct {
 		Input, Answer, Key string
 		Layers             []struct {
@@ -29,9 +25,7 @@ func TestAttention(t *testing.T) {
 			Heads         [][]float32
 		}
 	}
-	if err := json.Unmarshal([]byte(got.body), &a); err != nil || got.status != 200 {
-		t.Fatalf("got %+v, %v", got, err)
-	}
+	must.Do(t, json.Unmarshal([]byte(got.body), &a))
 	if a.Input != input || a.Answer != want.Answer || a.Key != want.Key || len(a.Layers) != len(want.Layers) || len(a.Layers) < 2 {
 		t.Fatalf("got %+v, want %+v", a, want)
 	}
@@ -68,10 +62,7 @@ func TestPage(t *testing.T) {
 			model = named(t, m)
 		}
 		model.Config.Task.About, model.Config.Task.Example = "</p><script>alert(1)</script>\u202e\x1b", `</textarea><script>alert("2")</script>`
-		h, err := New(model, Options{MaxBeam: 7, MaxTokens: 77})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(New(model, Options{MaxBeam: 7, MaxTokens: 77}))(t)
 		w := recorded(h, "GET", "/", nil)
 		body, policy := w.Body.String(), w.Header().Get("Content-Security-Policy")
 		if w.Code != 200 || w.Header().Get("Content-Type") != "text/html; charset=utf-8" || !strings.HasPrefix(policy, "default-src 'none'") || !strings.Contains(policy, "connect-src 'self'") || !strings.Contains(policy, "frame-ancestors 'none'") {

@@ -10,16 +10,14 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/extremes"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
 
 func TestExtremes(t *testing.T) {
-	rule, err := toy.Named("reverse", 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rule := must.Get(toy.Named("reverse", 4))(t)
 	rule.Kind, rule.MaxAnswer = data.KindSeq2Seq, 4
 	seq2seq, text := small(t, task.Defaults(rule)), writer(t)
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train/model"
 )
@@ -97,16 +98,13 @@ const endless = `{"prompt": "The", "tokens": 1000000000}`
 func TestGenerateGone(t *testing.T) {
 	h, s := start(t, writer(t), Options{MaxTokens: 1e9, Sessions: 1})
 	ctx, leave := context.WithCancel(t.Context())
-	next, err := events(ctx, s, endless)
-	if err != nil {
-		t.Fatal(err)
-	}
+	next := must.Get(events(ctx, s, endless))(t)
 	if e := next(); e.name != "text" {
 		t.Errorf("the first event is %+v, want a text", e)
 	}
 	for path, body := range map[string]string{"/generate": endless, "/attention": `{"input": "The"}`} {
-		if got, err := post(t.Context(), s.URL+path, body); err != nil || got.status != 503 || got.header.Get("Retry-After") == "" {
-			t.Errorf("a second session: got %+v, %v, want status 503", got, err)
+		if got := replied(t, s.URL+path, body, 503); got.header.Get("Retry-After") == "" {
+			t.Errorf("a second session: got %+v, want the header Retry-After", got)
 		}
 	}
 	leave()
@@ -118,9 +116,7 @@ func TestGenerateGone(t *testing.T) {
 		}
 		return ""
 	})
-	if got, err := post(t.Context(), s.URL+"/attention", `{"input": "The"}`); err != nil || got.status != 200 {
-		t.Errorf("a session after the generation: got %+v, %v, want status 200", got, err)
-	}
+	replied(t, s.URL+"/attention", `{"input": "The"}`, 200)
 }
 
 // If a generation takes too long, or if the service ends, the last event gives the reason.
@@ -139,9 +135,7 @@ func TestGenerateCutOff(t *testing.T) {
 			h, s = start(t, m, o)
 			next, err = events(t.Context(), s, endless)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		e := next()
 		if reason == "ending" {
 			ctx, cancel := context.WithCancel(t.Context())

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/model"
 )
@@ -37,10 +38,7 @@ func TestLoad(t *testing.T) {
 	sources = append(sources, "", strings.Repeat("9", 100))
 	want := map[int][]model.Answer{}
 	for beam := 1; beam <= 2; beam++ {
-		answers, err := m.PredictAll(t.Context(), sources, model.PredictOptions{Beam: beam})
-		if err != nil {
-			t.Fatal(err)
-		}
+		answers := must.Get(m.PredictAll(t.Context(), sources, model.PredictOptions{Beam: beam}))(t)
 		want[beam] = answers
 	}
 	_, s := start(t, m, Options{Queue: 20, MaxInputs: 4, MaxBody: 1 << 16, Time: time.Hour})
@@ -88,9 +86,7 @@ func TestLoad(t *testing.T) {
 	}
 	c := &clients{T: t}
 	slow, err := send(s, 100, "{") // a request whose body never comes
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer slow.Close()
 	ask16(c, 1)
 	c.do(func() error {
@@ -120,9 +116,7 @@ func TestSlowRequest(t *testing.T) {
 	t.Parallel()
 	_, s := start(t, named(t, "copy"), Options{Time: 100 * time.Millisecond})
 	slow, err := send(s, 100, "{")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer slow.Close()
 	if got, err := http.ReadResponse(bufio.NewReader(slow), nil); err != nil || got.StatusCode != 408 {
 		t.Errorf("got %+v, %v, want status 408", got, err)
@@ -165,10 +159,7 @@ func resident(t *testing.T) int {
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {
 		if size, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kB, err := strconv.Atoi(strings.Fields(size)[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			kB := must.Get(strconv.Atoi(strings.Fields(size)[0]))(t)
 			return kB
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -25,25 +26,17 @@ func TestNumbers(t *testing.T) {
 			Answer: func(source string) (string, error) { return strconv.Itoa(len(source)), nil },
 		}
 		_, s := start(t, small(t, task.Defaults(rule)), Options{})
-		got, err := post(t.Context(), s.URL+"/predict", `{"input": ["`+strings.ReplaceAll(input, "\t", `\t`)+`"]}`)
-		if err != nil || got.status != 200 || !strings.Contains(got.body, `"answer":`) || strings.Contains(got.body, `"answer":"`) || strings.Contains(got.body, "probability") {
-			t.Errorf("got %+v, %v, want a number without a probability", got, err)
+		got := replied(t, s.URL+"/predict", `{"input": ["`+strings.ReplaceAll(input, "\t", `\t`)+`"]}`, 200, `"answer":`)
+		if strings.Contains(got.body, `"answer":"`) || strings.Contains(got.body, "probability") {
+			t.Errorf("got %+v, want a number without a probability", got)
 		}
-		if got, err := post(t.Context(), s.URL+"/predict", `{"input": "a", "top": 2}`); err != nil || got.status != 400 || !strings.Contains(got.body, "top") {
-			t.Errorf("with top: got %+v, %v, want status 400", got, err)
-		}
+		replied(t, s.URL+"/predict", `{"input": "a", "top": 2}`, 400, "top")
 		for path, words := range map[string]map[string]bool{
 			"/openapi.json": {`"answer":{"type":"number"}`: true, `"top"`: false, "with a tab between": pairs},
 			"/":             {`id="top"`: false, `id="second"`: pairs, `id="lines"`: !pairs},
 		} {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil))(t)
+			got := must.Get(do(request))(t)
 			for word, want := range words {
 				if strings.Contains(got.body, word) != want {
 					t.Errorf("%s, pairs %t: %s in it: %t, want %t", path, pairs, word, !want, want)

@@ -110,12 +110,7 @@ type job struct {
 	err     error
 }
 
-// joins reports whether the model can answer two jobs together.
-func (j *job) joins(other *job) bool {
-	return j.alone == nil && other.alone == nil && j.options == other.options
-}
-
-// ask queues a job and waits until it is answered or its context ends.
+// ask queues a job and waits until it is answered or its context ends. A job that still waits then leaves the queue.
 func (h *Handler) ask(j *job) ([]model.Answer, error) {
 	j.done = make(chan struct{})
 	h.mu.Lock()
@@ -134,9 +129,14 @@ func (h *Handler) ask(j *job) ([]model.Answer, error) {
 	case <-j.done:
 		return j.answers, j.err
 	case <-j.ctx.Done():
-		h.drop(j)
-		return nil, j.ctx.Err()
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if i := slices.Index(h.waiting, j); i >= 0 {
+		h.waiting = slices.Delete(h.waiting, i, i+1)
+		h.inputs -= len(j.inputs)
+	}
+	return nil, j.ctx.Err()
 }
 
 // Queue calls f when the model is free, after the jobs that wait already. The job counts as a number of inputs, which
@@ -145,16 +145,6 @@ func (h *Handler) ask(j *job) ([]model.Answer, error) {
 func (h *Handler) Queue(ctx context.Context, inputs int, f func() error) error {
 	_, err := h.ask(&job{ctx: ctx, inputs: make([]string, inputs), alone: f})
 	return err
-}
-
-// drop removes a job from the queue, if it still waits.
-func (h *Handler) drop(j *job) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if i := slices.Index(h.waiting, j); i >= 0 {
-		h.waiting = slices.Delete(h.waiting, i, i+1)
-		h.inputs -= len(j.inputs)
-	}
 }
 
 // work answers waiting jobs until there are none.
@@ -172,7 +162,7 @@ func (h *Handler) take() (taken []*job) {
 	inputs := 0
 	var left []*job
 	for _, j := range h.waiting {
-		if len(taken) == 0 || j.joins(taken[0]) && inputs+len(j.inputs) <= h.options.Batch {
+		if len(taken) == 0 || j.alone == nil && taken[0].alone == nil && j.options == taken[0].options && inputs+len(j.inputs) <= h.options.Batch {
 			taken = append(taken, j)
 			inputs += len(j.inputs)
 		} else {
@@ -228,9 +218,7 @@ func (h *Handler) recovered(f func() error) error {
 	err := apart.Call(f)
 	if errors.Is(err, apart.ErrGoexit) || errors.As(err, new(*apart.Panic)) {
 		h.options.ErrorLog.Printf("panic in the model: %v", err)
-		err = errPanic
+		err = errors.New("the model failed on this request: see the service's log")
 	}
 	return err
 }
-
-var errPanic = errors.New("the model failed on this request: see the service's log")

@@ -1,6 +1,10 @@
 package bench
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/heed-go/heed/internal/must"
+)
 
 // BenchmarkStep runs steps of every configuration of heed bench, for profiles:
 //
@@ -8,15 +12,10 @@ import "testing"
 func BenchmarkStep(b *testing.B) {
 	for _, c := range All() {
 		b.Run(c.ID(), func(b *testing.B) {
-			step, err := c.Prepare()
-			if err != nil {
-				b.Fatal(err)
-			}
+			step := must.Get(c.Prepare())(b)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := step.Run(); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, step.Run())
 			}
 			b.ReportMetric(step.Flops*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 		})

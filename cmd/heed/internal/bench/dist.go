@@ -9,7 +9,6 @@ import (
 	"time"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
@@ -74,11 +73,7 @@ func Scale(ctx context.Context, group train.Group, steps int, each func(Scaling)
 
 func measureScaling(ctx context.Context, group train.Group, workers, steps int) (Scaling, error) {
 	s := Scaling{Processes: 1, Workers: workers}
-	p, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		return s, err
-	}
-	model, err := nanogpt.model(p)
+	model, p, err := nanogpt.model()
 	if err != nil {
 		return s, err
 	}

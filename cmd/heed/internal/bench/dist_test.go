@@ -5,9 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"gorgonia.org/tensor"
-
-	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // TestSizes compares the calculated sizes with the sizes of the model's tensors, with and without tied weights.
@@ -15,13 +13,8 @@ func TestSizes(t *testing.T) {
 	tied := nanogpt
 	tied.vocab = 1001
 	for _, c := range []gptConfig{nanogpt, tied} {
-		p, err := layers.NewParams(tensor.Float32, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.model(p); err != nil {
-			t.Fatal(err)
-		}
+		_, p, err := c.model()
+		must.Do(t, err)
 		var want []int
 		for _, param := range p.All() {
 			want = append(want, param.Value.Shape().TotalSize())

@@ -20,14 +20,20 @@ type gptConfig struct {
 
 var nanogpt = gptConfig{"nanogpt", 12, 64, 128, 4, 4, 65}
 
-func (c gptConfig) model(p *layers.Params) (*layers.Decoder, error) {
-	return layers.NewDecoder(p, layers.ModelConfig{
+// model makes the GPT and its parameters.
+func (c gptConfig) model() (*layers.Decoder, *layers.Params, error) {
+	p, err := layers.NewParams(tensor.Float32, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	model, err := layers.NewDecoder(p, layers.ModelConfig{
 		Vocab: c.vocab, Dim: c.dim, Layers: c.blocks,
 		Positions: layers.Learned{MaxLen: c.length, Init: layers.Normal(0.02)},
 		Block:     layers.BlockConfig{Attention: layers.AttentionConfig{Heads: c.heads}},
 		Init:      layers.Normal(0.02), EmbeddingInit: layers.Normal(0.02),
 		Tied: c.tied(),
 	})
+	return model, p, err
 }
 
 // tied reports whether the head shares its weights with the embeddings, as in models with a large vocabulary.
@@ -69,11 +75,7 @@ func (c gptConfig) flops() float64 {
 
 // prepare builds a training step on random tokens: forward, backward, AdamW.
 func (c gptConfig) prepare(composed bool) (Step, error) {
-	p, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		return Step{}, err
-	}
-	model, err := c.model(p)
+	model, _, err := c.model()
 	if err != nil {
 		return Step{}, err
 	}

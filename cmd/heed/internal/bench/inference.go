@@ -13,11 +13,7 @@ import (
 
 // prepareForward builds the forward pass alone, on the tokens of a training step.
 func (c gptConfig) prepareForward() (Step, error) {
-	p, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		return Step{}, err
-	}
-	model, err := c.model(p)
+	model, _, err := c.model()
 	if err != nil {
 		return Step{}, err
 	}
@@ -44,11 +40,7 @@ const decodePrompt = 128 // tokens per sequence before the first step
 // decoding returns a session whose sequences have decodePrompt tokens, and a function that adds one to each. A step
 // that finds no room begins again with the prompt.
 func (c gptConfig) decoding() (*decode.Session, func() error, error) {
-	p, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		return nil, nil, err
-	}
-	model, err := c.model(p)
+	model, _, err := c.model()
 	if err != nil {
 		return nil, nil, err
 	}

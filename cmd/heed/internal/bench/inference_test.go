@@ -3,9 +3,7 @@ package bench
 import (
 	"testing"
 
-	"gorgonia.org/tensor"
-
-	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/internal/must"
 )
 
 var smallConfig = gptConfig{"small", 2, 140, 8, 2, 1, 30}
@@ -13,13 +11,9 @@ var smallConfig = gptConfig{"small", 2, 140, 8, 2, 1, 30}
 // TestDecoding runs decoding beyond its capacity. Each step must follow at least 128 tokens.
 func TestDecoding(t *testing.T) {
 	s, run, err := smallConfig.decoding()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for step := range 20 {
-		if err := run(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, run())
 		if got, want := smallConfig.length-s.Room(1), 129+step%12; got != want {
 			t.Errorf("after step %d, a sequence has %d tokens, want %d", step, got, want)
 		}
@@ -29,34 +23,16 @@ func TestDecoding(t *testing.T) {
 // TestInference checks the work that decoding and a forward pass report.
 func TestInference(t *testing.T) {
 	c := smallConfig
-	decoding, err := c.prepareDecode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := decoding.Run(); err != nil {
-		t.Fatal(err)
-	}
-	p, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.model(p); err != nil {
-		t.Fatal(err)
-	}
+	decoding := must.Get(c.prepareDecode())(t)
+	must.Do(t, decoding.Run())
+	_, p, err := c.model()
+	must.Do(t, err)
 	if want := 4 * float64(p.Count()-c.length*c.dim); decoding.Bytes != want || decoding.Tokens != 2 {
 		t.Errorf("a step reads %v bytes for %d tokens, want %v for 2", decoding.Bytes, decoding.Tokens, want)
 	}
-	pass, err := c.prepareForward()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := pass.Run(); err != nil {
-		t.Fatal(err)
-	}
-	training, err := c.prepare(false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pass := must.Get(c.prepareForward())(t)
+	must.Do(t, pass.Run())
+	training := must.Get(c.prepare(false))(t)
 	if pass.Tokens != training.Tokens || 3*pass.Flops != training.Flops || pass.Bytes != 0 {
 		t.Errorf("the forward pass reports %+v, want a third of the operations of a training step, %+v", pass, training)
 	}

@@ -3,7 +3,6 @@ package openai
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"math"
 	"net/http"
 
 	"github.com/heed-go/heed/internal/setting"
@@ -33,17 +32,9 @@ func (a *api) embed(w http.ResponseWriter, r *http.Request, q *request) error {
 		}
 		list[i] = object{"object": "embedding", "index": i, "embedding": v}
 		if q.EncodingFormat == "base64" {
-			list[i]["embedding"] = inBase64(v)
+			b, _ := binary.Append(nil, binary.LittleEndian, v) // fails only for other types
+			list[i]["embedding"] = base64.StdEncoding.EncodeToString(b)
 		}
 	}
 	return a.Write(w, object{"object": "list", "data": list, "model": a.name, "usage": object{"prompt_tokens": tokens, "total_tokens": tokens}})
-}
-
-// inBase64 returns the bytes of v in base64, in little-endian order.
-func inBase64(v []float32) string {
-	var b []byte
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	return base64.StdEncoding.EncodeToString(b)
 }

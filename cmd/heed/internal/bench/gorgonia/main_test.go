@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -21,17 +22,12 @@ var (
 
 // TestAgreesWithHeed checks that the network has the same loss and gradients as Heed's model with the same weights.
 func TestAgreesWithHeed(t *testing.T) {
-	p, err := layers.NewParams(tensor.Float32, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(layers.NewParams(tensor.Float32, 3))(t)
 	model, err := layers.NewDecoder(p, layers.ModelConfig{
 		Vocab: small.vocab, Dim: small.dim, Layers: small.blocks, Positions: layers.Learned{MaxLen: small.length},
 		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: small.heads}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	values := map[string]*tensor.Dense{}
 	for _, q := range p.All() {
 		values[q.Name] = turn(t, q.Name, q.Value)
@@ -46,33 +42,24 @@ func TestAgreesWithHeed(t *testing.T) {
 		}
 		return v
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if len(n.params) != len(values) {
 		t.Errorf("the network has %d parameters, want %d as in Heed's model", len(n.params), len(values))
 	}
 	vm := G.NewTapeMachine(n.graph, G.BindDualValues(n.params...))
 	defer vm.Close()
-	if err := vm.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, vm.RunAll())
 
 	loss, gradients := heed(t, model)
 	near(t, "loss", []float32{n.value.Data().(float32)}, []float32{loss})
 	for _, param := range n.params {
-		gradient, err := param.Grad()
-		if err != nil {
-			t.Fatal(err)
-		}
+		gradient := must.Get(param.Grad())(t)
 		near(t, param.Name(), gradient.Data().([]float32), gradients[param.Name()])
 	}
 
 	// The first run must not overwrite anything that another run needs.
 	vm.Reset()
-	if err := vm.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, vm.RunAll())
 	near(t, "loss of a second run", []float32{n.value.Data().(float32)}, []float32{loss})
 }
 
@@ -85,30 +72,17 @@ func heed(t *testing.T, model *layers.Decoder) (float32, map[string][]float32) {
 		return G.NewMatrix(g, tensor.Int, G.WithShape(v.Shape()...), G.WithName(name), G.WithValue(v))
 	}
 	b := &layers.Build{Composed: true}
-	logits, err := model.Forward(b, input("ids", smallIDs), layers.Mask{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	loss, err := layers.CrossEntropy(b, logits, input("targets", smallTargets), layers.CrossEntropyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	logits := must.Get(model.Forward(b, input("ids", smallIDs), layers.Mask{}))(t)
+	loss := must.Get(layers.CrossEntropy(b, logits, input("targets", smallTargets), layers.CrossEntropyOptions{}))(t)
 	var value G.Value
 	G.Read(loss.Mean, &value)
-	if _, err := G.Grad(loss.Mean, b.Learnables()...); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(G.Grad(loss.Mean, b.Learnables()...))(t)
 	vm := G.NewTapeMachine(g, G.BindDualValues(b.Learnables()...))
 	defer vm.Close()
-	if err := vm.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, vm.RunAll())
 	gradients := map[string][]float32{}
 	for _, node := range b.Learnables() {
-		gradient, err := node.Grad()
-		if err != nil {
-			t.Fatal(err)
-		}
+		gradient := must.Get(node.Grad())(t)
 		gradients[node.Name()] = turn(t, node.Name(), gradient.(*tensor.Dense)).Data().([]float32)
 	}
 	return value.Data().(float32), gradients
@@ -122,10 +96,7 @@ func turn(t *testing.T, name string, x *tensor.Dense) *tensor.Dense {
 	if x.Dims() != 2 || strings.HasPrefix(name, "embedding.") || strings.HasPrefix(name, "positions.") {
 		return x
 	}
-	turned, err := tensor.Transpose(x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	turned := must.Get(tensor.Transpose(x))(t)
 	return turned.(*tensor.Dense)
 }
 
@@ -146,16 +117,10 @@ func near(t *testing.T, what string, got, want []float32) {
 
 // TestLearns checks that the loss starts near the loss of a random guess, and falls at every step.
 func TestLearns(t *testing.T) {
-	step, err := small.prepare()
-	if err != nil {
-		t.Fatal(err)
-	}
+	step := must.Get(small.prepare())(t)
 	last := math.Inf(1)
 	for i := range 30 {
-		loss, err := step()
-		if err != nil {
-			t.Fatal(err)
-		}
+		loss := must.Get(step())(t)
 		if guess := math.Log(float64(small.vocab)); i == 0 && math.Abs(float64(loss)-guess) > 0.1 {
 			t.Errorf("the first loss is %v, want a loss near %v, the loss of guessing", loss, guess)
 		}
