@@ -22,6 +22,13 @@ func JSONSum(v any) string {
 	return Sum(content)
 }
 
+// SameJSON reports whether two values have the same JSON. A value that can't be encoded is like no other.
+func SameJSON(a, b any) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
 // Unsealed is a placeholder for the checksum in a configuration: see Seal.
 var Unsealed = strings.Repeat("0", 2*sha256.Size)
 

@@ -109,5 +109,8 @@ type InputError struct {
 	Err   error
 }
 
+// Error returns the quoted input and the reason.
 func (e *InputError) Error() string { return fmt.Sprintf("%q: %v", e.Input, e.Err) }
+
+// Unwrap returns the reason.
 func (e *InputError) Unwrap() error { return e.Err }

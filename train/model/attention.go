@@ -10,6 +10,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 )
@@ -45,13 +46,13 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	if encoded.Err != nil {
 		return nil, encoded.Err
 	}
-	if m.mixture.Linear == 1 && !m.Config.Solved() {
+	if m.Mixture.Linear == 1 && !m.Config.Solved() {
 		return nil, &InputError{input, errors.New("the attention of this model answers nothing: its answers are those of the linear model")}
 	}
 	rows, ctx := []query{m.query(b)}, context.Background()
-	rows[0].mixture = m.mixture
+	rows[0].mixture = m.Mixture
 	var err error
-	if m.mixture.Linear > 0 {
+	if m.Mixture.Linear > 0 {
 		err = m.addLinear(ctx, []string{input}, rows)
 	}
 	if err == nil {
@@ -70,7 +71,7 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 		return nil, &InputError{input, err}
 	}
 	if r.read != nil {
-		last, _ := Likeliest(output[len(output)-m.layout.Classes:])
+		last, _ := logit.Likeliest(output[len(output)-m.layout.Classes:])
 		r.written = append(r.written, r.answers.label(last))
 	}
 	a := &Attention{Input: input, Answer: answer}

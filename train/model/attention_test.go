@@ -11,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -169,7 +170,7 @@ func TestMarksOfTwoVocabularies(t *testing.T) {
 // classesOf returns the likeliest class of every position.
 func classesOf(m *Model, output []float32) (classes []int) {
 	for logits := range slices.Chunk(output, m.layout.Classes) {
-		class, _ := Likeliest(logits)
+		class, _ := logit.Likeliest(logits)
 		classes = append(classes, class)
 	}
 	return classes

@@ -2,12 +2,12 @@ package model
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -26,6 +26,12 @@ func (c classifier) Trunk() *layers.Trunk { return c.trunk }
 // newClassifier returns the classifier of a model whose function net computes logits.
 func newClassifier(m *Model, net func(b *layers.Build, inputs G.Nodes) (*G.Node, error)) classifier {
 	return classifier{reader: reader{m, net}}
+}
+
+// labelNetwork makes a network that gives each source one label.
+func labelNetwork(m *Model) (network, error) {
+	net, err := pooled(m) // (B, Classes)
+	return newClassifier(m, net), err
 }
 
 func (c classifier) States(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
@@ -61,7 +67,7 @@ func (c classifier) predictor(s batchShape) (predictor, error) {
 	})
 }
 
-func (c classifier) mixed(q query, x Mixture) []choice {
+func (c classifier) mixed(q query, x logit.Mixture) []choice {
 	choices := []choice{{}}
 	for logits := range slices.Chunk(x.Logits(q.output, q.linear, c.layout.Classes), c.layout.Classes) {
 		choices = extended(choices, logits, q.top)
@@ -71,7 +77,7 @@ func (c classifier) mixed(q query, x Mixture) []choice {
 
 // extended returns the n likeliest choices with one more target, given its logits. The choices must be likeliest first.
 func extended(choices []choice, logits []float32, n int) []choice {
-	best, logProb := Likeliest(logits)
+	best, logProb := logit.Likeliest(logits)
 	if n <= 1 {
 		choices[0].targets = append(choices[0].targets, best)
 		choices[0].logProb += logProb
@@ -90,19 +96,4 @@ func extended(choices []choice, logits []float32, n int) []choice {
 	}
 	slices.SortStableFunc(longer, func(a, b choice) int { return cmp.Compare(b.logProb, a.logProb) })
 	return longer[:min(n, len(longer))]
-}
-
-// Likeliest returns the class with the highest logit and the logarithm of its probability. If several logits are equal,
-// it returns the first.
-func Likeliest(logits []float32) (class int, logProb float64) {
-	for i, x := range logits {
-		if x > logits[class] {
-			class = i
-		}
-	}
-	sum := 0.0
-	for _, x := range logits {
-		sum += math.Exp(float64(x - logits[class]))
-	}
-	return class, -math.Log(sum)
 }

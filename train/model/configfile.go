@@ -2,22 +2,18 @@ package model
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/jsonkeys"
+	"github.com/heed-go/heed/internal/linear/beside"
 	"github.com/heed-go/heed/internal/runfolder"
-	"github.com/heed-go/heed/layers"
 )
 
 // A configFile is the content of config.json.
@@ -25,14 +21,6 @@ type configFile struct {
 	Config
 	Training json.RawMessage `json:"training"`
 	SHA256   string          `json:"sha256,omitempty"` // see runfolder.Seal
-}
-
-// MoveTo takes the paths of the data files and of From from other. The checksums stay: the content must be the same.
-func (c *Config) MoveTo(other Config) {
-	d := other.Data
-	c.From.Dir, c.From.Base, c.From.Absolute = other.From.Dir, other.From.Base, other.From.Absolute
-	c.Data.File, c.Data.MoreFiles, c.Data.TargetFile = d.File, d.MoreFiles, d.TargetFile
-	c.Data.ValidationFile, c.Data.ValidationTargetFile = d.ValidationFile, d.ValidationTargetFile
 }
 
 // parseConfig decodes a config.json, but not its training. Unknown keys, keys with other capitals and repeated keys are
@@ -45,7 +33,7 @@ func parseConfig(content []byte) (c Config, training json.RawMessage, err error)
 		if errors.As(err, new(*json.SyntaxError)) {
 			err = fmt.Errorf("it isn't complete JSON (%w): restore it", jsonkeys.Check(content, nil))
 		}
-		return c, nil, Readable(err)
+		return c, nil, choices.Readable(err)
 	}
 	switch {
 	case version.Format < Format:
@@ -55,35 +43,9 @@ func parseConfig(content []byte) (c Config, training json.RawMessage, err error)
 	}
 	var file configFile
 	if err := choices.Decode(content, &file); err != nil {
-		return c, nil, Readable(err)
+		return c, nil, choices.Readable(err)
 	}
 	return file.Config, file.Training, runfolder.CheckSeal(content, file.SHA256)
-}
-
-// Readable rewrites an error of decoding JSON so that it doesn't name Go's types.
-func Readable(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) {
-		return err
-	}
-	want := "an object"
-	switch kind := wrong.Type.Kind(); {
-	case kind == reflect.String || wrong.Type == reflect.TypeFor[layers.Activation]():
-		want = "a string"
-	case kind == reflect.Int:
-		want = fmt.Sprintf("a whole number of at most %d bits", strconv.IntSize)
-	case kind == reflect.Uint64:
-		want = "a whole number of at most 64 bits, not negative"
-	case kind == reflect.Float64:
-		want = "a number that fits in 64 bits"
-	case kind == reflect.Bool:
-		want = "true or false"
-	case kind == reflect.Slice:
-		want = "an array"
-	}
-	path := cmp.Or(strings.NewReplacer("Config.", "", "plain.", "").Replace(wrong.Field), "it") // embedded structs aren't part of the path in JSON
-	text := fmt.Sprintf("%s must be %s, got %s", path, want, wrong.Value)
-	return errors.New(strings.Replace(err.Error(), wrong.Error(), text, 1))
 }
 
 // RunID returns a name for the settings that determine a run's result. The files of a run have the same id. The paths
@@ -103,18 +65,8 @@ func RunID(c Config, training []byte) string {
 	return runfolder.ConfigFile + " " + runfolder.JSONSum([]any{c, settings})
 }
 
-// Spells reports whether a rule has a Spell or a Read, which a model needs to answer.
-func Spells(r data.Rule) bool { return r.Spell != nil || r.Read != nil }
-
-// Tokenizers returns the tokenizers of the task that have files of their own. A published tokenizer is in the archive.
-func (c *Config) Tokenizers() (list []tokenizer.Tokenizer) {
-	for i, t := range []tokenizer.Tokenizer{c.Task.Source, c.Task.Target} {
-		if t != nil && !(i == 0 && c.Published()) {
-			list = append(list, t)
-		}
-	}
-	return list
-}
+// spells reports whether a rule has a Spell or a Read, which a model needs to answer.
+func spells(r data.Rule) bool { return r.Spell != nil || r.Read != nil }
 
 // TokenizerSums returns the checksum of the archive, if there is one, and then of each tokenizer file.
 func (c *Config) TokenizerSums() ([]string, error) {
@@ -182,16 +134,18 @@ func (c *Config) complete(rules []data.Rule) error {
 		return fmt.Errorf("the task %s isn't one of Heed's own, and its model needs the rule's Spell and Read: pass the rule to Open", rule.Name)
 	}
 	c.Task.About, c.Task.Example = rule.About, rule.Example
-	if !Same(rule, c.Task) || c.Spelled != Spells(rule) {
+	if !runfolder.SameJSON(rule, c.Task) || c.Spelled != spells(rule) {
 		return fmt.Errorf("the run's task %s differs from the known task of that name: pass the run's rule to Open, or train it again", rule.Name)
 	}
 	c.Task = rule
 	return nil
 }
 
-// Same reports whether two values have the same JSON.
-func Same(a, b any) bool {
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
+// ReadLinear reads the linear model in the folder of the run with this id: see beside.Read.
+func (c *Config) ReadLinear(f runfolder.Folder, id string) (*beside.Model, error) {
+	width := 0
+	if c.needsBase() {
+		width = c.Model.Dim
+	}
+	return beside.Read(f, id, width)
 }

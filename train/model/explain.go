@@ -14,6 +14,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/linear"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
@@ -58,13 +59,13 @@ func (m *Model) Explain(input, label, against string) ([]Contribution, error) {
 	}
 	b.Len, b.Inputs = b.Lengths[0], b.Inputs[:b.Lengths[0]]
 	values := make([]float64, b.Len)
-	if m.mixture.Linear < 1 {
+	if m.Mixture.Linear < 1 {
 		if values, err = m.attribute(b, weights); err != nil {
 			return nil, err
 		}
 	}
 	words := contributions(input, tokens, values)
-	if m.mixture.Linear > 0 {
+	if m.Mixture.Linear > 0 {
 		err = m.addBaseline(words, input, weights)
 	}
 	return words, err
@@ -77,7 +78,7 @@ func (m *Model) addBaseline(words []Contribution, input string, weights []float6
 	for _, w := range words {
 		texts = append(texts, input[:w.Start]+input[w.End:])
 	}
-	scores, err := m.linearScores(context.Background(), linear.Texts(texts))
+	scores, err := m.linear.SourceScores(context.Background(), &m.Config.Task, linear.Texts(texts))
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (m *Model) addBaseline(words []Contribution, input string, weights []float6
 		for class, weight := range weights {
 			value += weight * float64(scores[0][class]-scores[i+1][class])
 		}
-		words[i].Value = m.mixture.Number(words[i].Value, value)
+		words[i].Value = m.Mixture.Number(words[i].Value, value)
 	}
 	return nil
 }
@@ -185,7 +186,7 @@ func (m *Model) attribute(batch data.Batch, weights []float64) ([]float64, error
 			return nil, err
 		}
 		gradients := out[0].Float32s()
-		if err := cmp.Or(CheckFinite(out[1].Float32s()...), CheckFinite(gradients...)); err != nil {
+		if err := cmp.Or(logit.CheckFinite(out[1].Float32s()...), logit.CheckFinite(gradients...)); err != nil {
 			return nil, err
 		}
 		for i, g := range gradients {

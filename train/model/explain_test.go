@@ -24,8 +24,8 @@ func total(words []Contribution) float64 {
 	return sum
 }
 
-// logit returns the logit of one label minus the logit of another, which is the difference of their log probabilities.
-func logit(t testing.TB, m *Model, input, label, against string) float64 {
+// logitOf returns the logit of one label minus the logit of another: the difference of their log probabilities.
+func logitOf(t testing.TB, m *Model, input, label, against string) float64 {
 	t.Helper()
 	answers := must.Get(m.PredictAll(t.Context(), []string{input}, PredictOptions{Top: len(m.Config.Task.Classes)}))(t)
 	must.Do(t, answers[0].Err)
@@ -81,7 +81,7 @@ func TestExplainIsComplete(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := total(words), logit(t, m, input, first, second)-constant; math.Abs(got-want) > 1e-5 {
+		if got, want := total(words), logitOf(t, m, input, first, second)-constant; math.Abs(got-want) > 1e-5 {
 			t.Errorf("%q: the words' values add up to %g, want %g, the difference of the logits without the constant", input, got, want)
 		}
 		half, err := m.Explain(input, first, "")

@@ -52,17 +52,6 @@ func (m *Model) Export(dir string) error {
 	return err
 }
 
-// UseNetwork makes the model answer with its network alone, if its answers are mixed with those of a linear model: see
-// Config.Mix. Call it before other methods. It returns an error if the network is a head that was solved together with
-// what the linear model reads.
-func (m *Model) UseNetwork() error {
-	if m.mixture.Linear == 1 && m.Config.Solved() {
-		return fmt.Errorf("the head of %s was solved together with n-grams, and has no answers without them: train it with --mix=false", m.Config.Task.Name)
-	}
-	m.mixture = Mixture{}
-	return nil
-}
-
 // newFolder makes the folder dir, which must be empty if it exists, and calls write. After an error, the folder is as
 // before.
 func newFolder(dir string, write func() error) error {
@@ -115,7 +104,7 @@ func (m *Model) export(dir string) error {
 
 // asPublished returns the published model that computes the same as m, with its parameters.
 func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
-	c, factor, mean := &m.Config, 1/cmp.Or(m.mixture.Temperature, 1), 0.0
+	c, factor, mean := &m.Config, 1/cmp.Or(m.Mixture.Temperature, 1), 0.0
 	s, p = *m.published, m.Params
 	if c.Opened() {
 		return s, p, nil
@@ -131,7 +120,7 @@ func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
 	switch k := c.Task.Kind; {
 	case m.adapter != nil:
 		return s, p, errors.New("its adapter is still being trained: open the run, and export that model")
-	case m.mixture.Linear > 0:
+	case m.Mixture.Linear > 0:
 		return s, p, setting.Errorf("its answers are mixed with those of a linear model, which no published model has: choose %s, whose answers aren't as good", setting.Path("network"))
 	case k == data.KindTagging:
 		return s, p, fmt.Errorf("models of kind %s have no published equal", k)
@@ -221,7 +210,7 @@ func ExportAdapter(dir, base, out string) error {
 	if _, ok := begun.(publishedStart); !ok {
 		return cmp.Or(err, fmt.Errorf("%s began from %s, which isn't a published model, so other libraries can't open its adapter: export the whole model", dir, from.Dir))
 	}
-	m.mixture.Linear = 0
+	m.Mixture.Linear = 0
 	a, params := m.adapter, m.Params
 	m.adapter, m.Params = nil, a.Params // the head is one of them
 	s, own, err := m.asPublished()

@@ -3,32 +3,9 @@ package model
 import (
 	"context"
 
-	G "gorgonia.org/gorgonia"
-
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
-	"github.com/heed-go/heed/layers"
 )
-
-// Begun returns the model as it was when its training began. It is m itself if only a head was trained.
-func (m *Model) Begun() (*Model, error) {
-	if m.Config.Solved() {
-		return m, nil
-	}
-	c := m.Config
-	c.Tune, c.LowRank = "", layers.LowRank{}
-	b, err := newModel(c)
-	if err == nil {
-		err = b.build()
-	}
-	if err == nil {
-		_, err = b.LoadFrom()
-	}
-	if err == nil && m.int8 {
-		err = b.Params.Quantize()
-	}
-	return b, err
-}
 
 // A featurer is a network whose output is a vector of each source or, if each symbol has an answer, of each symbol:
 // what the head of another network reads.
@@ -54,8 +31,8 @@ func (f featurer) predictor(s batchShape) (predictor, error) {
 	})
 }
 
-// textVectors returns the vectors of the texts of sources, (texts, Dim): see linearTexts. A text that the model doesn't
-// read, because its source is too long, has zeros.
+// textVectors returns the vectors of the texts of sources, (texts, Dim): see beside.Vectors. A text that the model
+// doesn't read, because its source is too long, has zeros.
 func (m *Model) textVectors(ctx context.Context, sources linear.Rows, starts []int) ([]float32, error) {
 	f, dim := newFeaturer(m), m.Config.Model.Dim
 	var queries []query
@@ -78,15 +55,4 @@ func (m *Model) textVectors(ctx context.Context, sources linear.Rows, starts []i
 		copy(vectors[starts[q.place]*dim:starts[q.place+1]*dim], q.choices[0].vector)
 	}
 	return vectors, nil
-}
-
-// pooledFeatures returns what the head of a network with one output per row reads.
-func pooledFeatures(net *layers.SequenceClassifier) func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-	return func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		x, err := net.Pooled(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Dim)
-		if err != nil {
-			return nil, err
-		}
-		return net.Transform.Forward(b, x)
-	}
 }

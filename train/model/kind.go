@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/train/score"
 )
 
 // A Kind says what the models of a kind of task can do.
@@ -25,18 +24,23 @@ type Kind struct {
 	Numbers     bool // an answer is a number: see Answer.Number
 	Aligned     bool // each symbol of a source has one symbol in the answer
 	Causal      bool // no position sees a later one: batches have no lengths, and the last position gives the answer
-	Linear      bool // a linear model of words and characters can give the answers, too
+	Linear      bool // a linear model beside the network can give the answers, too
 
 	units string // allowed units of the sources and answers of a file
-	head  head
 }
 
-// A head makes the networks of a kind.
-type head interface {
-	network(m *Model) (network, error) // makes the layers, with the model's Params
+var kinds = []Kind{
+	{Name: data.KindText, Generates: true, Aligned: true, Causal: true, units: "characters, bpe"},
+	{Name: data.KindMaskedText, Masks: true, Aligned: true, units: "characters, bpe"},
+	{Name: data.KindSeq2Seq, Rows: true, Beams: true, Sequences: true, AnswerUnits: true, units: "characters, tokens, words, bpe"},
+	{Name: data.KindClassification, Rows: true, Pairs: true, Classes: true, Linear: true, units: "characters, tokens, words, bpe"},
+	{
+		Name: data.KindTagging, Rows: true, Classes: true, Linear: true, AnswerUnits: true, Spans: true, Aligned: true,
+		units: "characters, tokens, words", // no byte pairs: only a part of a word would have the tag
+	},
+	{Name: data.KindRegression, Rows: true, Pairs: true, Numbers: true, Linear: true, units: "characters, tokens, words, bpe"},
+	{Name: data.KindEmbed, Rows: true, Embeds: true, units: "characters, tokens, words, bpe"},
 }
-
-var kinds = []Kind{textKind, maskedTextKind, seq2seqKind, classificationKind, taggingKind, regressionKind, embedKind}
 
 // KindOf returns the kind with this name. If there is none, it returns a Kind without a name.
 func KindOf(name data.Kind) Kind {
@@ -45,37 +49,3 @@ func KindOf(name data.Kind) Kind {
 	}
 	return Kind{}
 }
-
-// Kind returns the kind of the configuration's task. Classes and Spans depend on the data: for a rule without a file,
-// whole answers are chosen.
-func (c *Config) Kind() Kind {
-	k := KindOf(c.Task.Kind)
-	k.Spans = k.Spans && c.EntityTags() != nil
-	if c.Drawn() {
-		k.Classes, k.Aligned = c.Task.Classes != nil, false
-	}
-	return k
-}
-
-// EntityTags returns the text of each tag of a file. It returns nil if the tags aren't made for entities: see
-// score.Entities.
-func (c *Config) EntityTags() []string {
-	if !c.FromRows() || c.Task.Target == nil {
-		return nil
-	}
-	tags := make([]string, c.Task.Target.Len())
-	var found score.Entities
-	for id := range tags {
-		tags[id], _ = c.Task.Target.Decode([]int{id})
-		if id != c.Task.Target.Unknown() {
-			found.Add(nil, tags[id:id+1])
-		}
-	}
-	if found.Others > 0 || found.Total().Rows == 0 {
-		return nil
-	}
-	return tags
-}
-
-// head returns what makes the networks of the configuration's kind.
-func (c *Config) head() head { return KindOf(c.Task.Kind).head }

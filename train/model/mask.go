@@ -10,12 +10,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// masks predict the masked symbols of a text (Devlin et al., 2018).
-type masks struct{}
-
-var maskedTextKind = Kind{Name: data.KindMaskedText, Masks: true, Aligned: true, units: "characters, bpe", head: masks{}}
-
-func (masks) network(m *Model) (network, error) {
+// maskNetwork makes a network that predicts the masked symbols of a text (Devlin et al., 2018).
+func maskNetwork(m *Model) (network, error) {
 	net, err := layers.NewEncoder(m.Params, m.Config.Model)
 	if err != nil {
 		return nil, err

@@ -1,19 +1,16 @@
 package model
 
 import (
-	"cmp"
 	"errors"
-	"math"
+	"fmt"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/linear/beside"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/oov"
-	"github.com/heed-go/heed/internal/setting"
-	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -26,6 +23,9 @@ type Model struct {
 	Config Config
 	Params *layers.Params
 
+	// Mixture makes the answers from those of the network and of the linear model beside it: see UseNetwork.
+	Mixture logit.Mixture
+
 	// Progress, if set, is called while the model reads many inputs in one call, also before and after training. Its
 	// arguments are the number of inputs that the model has read, and of all inputs of the call. The calls come one at
 	// a time, on any goroutine.
@@ -37,9 +37,8 @@ type Model struct {
 	coder    data.Coder
 	layout   data.Layout
 	network  network
-	linear   *Linear // the linear model beside the network; nil if there is none
-	noLinear error   // why there is no linear model, if the run had one
-	mixture  Mixture // of the network's answers and those of the linear model
+	linear   *beside.Model // the linear model beside the network; nil if there is none
+	noLinear error         // why there is no linear model, if the run had one
 	free     freeList
 
 	published *publishedStart // the folder of the published model that this one is or began as; otherwise nil
@@ -57,22 +56,6 @@ type Model struct {
 	table *layers.Param
 }
 
-// New makes a model with new weights, for training. It checks the configuration, and completes it with what follows
-// from the data. All its errors are *ConfigErrors. If check isn't nil, New calls it before it makes the weights.
-func New(c Config, check func(c *Config, l data.Layout) error) (*Model, error) {
-	m, err := newModel(c)
-	if err == nil && check != nil {
-		err = check(&m.Config, m.layout)
-	}
-	if err == nil {
-		err = m.build()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
-}
-
 // Coder returns what makes batches of the model's examples.
 func (m *Model) Coder() data.Coder { return m.coder }
 
@@ -81,72 +64,10 @@ func (m *Model) Network() Network { return m.network }
 
 // Linear returns the linear model beside the network, or nil if there is none. Then the error says why, if the run had
 // one.
-func (m *Model) Linear() (*Linear, error) { return m.linear, m.noLinear }
+func (m *Model) Linear() (*beside.Model, error) { return m.linear, m.noLinear }
 
-// Mixture says how the network and the linear model answer together.
-func (m *Model) Mixture() Mixture { return m.mixture }
-
-// SetLinear sets the linear model beside the network. SetMixture says how they answer together.
-func (m *Model) SetLinear(l *Linear)  { m.linear = l }
-func (m *Model) SetMixture(x Mixture) { m.mixture = x }
-
-// HasFeatures reports whether a linear model can replace the head of the network.
-func (m *Model) HasFeatures() bool { return m.features != nil }
-
-// newModel returns the model that a configuration describes, without parameters. It checks the configuration. All its
-// errors are *ConfigErrors.
-func newModel(c Config) (*Model, error) {
-	m := &Model{Config: c}
-	err := m.Config.Check(true)
-	if err == nil {
-		m.coder, err = data.NewCoder(c.Task)
-	}
-	if err == nil {
-		m.layout = m.coder.Layout()
-		err = m.Config.Decide(m.layout)
-	}
-	if err != nil {
-		return nil, setting.As(err)
-	}
-	return m, nil
-}
-
-// build makes the network and its parameters. Without Params, they get new values. It returns a *ConfigError if the
-// parameters need more memory than there is.
-func (m *Model) build() (err error) {
-	size := 4.0 // bytes of a parameter
-	if m.int8 {
-		size = 1
-	}
-	if least := size * m.Config.leastParams(m.layout); least > float64(memory.Free()) {
-		return setting.Errorf("the model needs at least %s of memory, but only %s is free: reduce %s or %s",
-			text.Bytes(int(min(least, math.MaxInt/2))), text.Bytes(memory.Free()), setting.Path("model.dim"), setting.Path("model.layers"))
-	}
-	if m.Params == nil {
-		m.Params, err = layers.NewParams(tensor.Float32, m.Config.Seed)
-	}
-	if err == nil {
-		m.network, err = m.Config.head().network(m)
-	}
-	if err != nil {
-		return setting.As(err)
-	}
-	return nil
-}
-
-// leastParams returns a lower bound of the number of parameters: the embedding, two projections of each attention and
-// two of each feed-forward layer.
-func (c *Config) leastParams(l data.Layout) float64 {
-	// All numbers are floating-point: products of integers could overflow.
-	a, dim, blocks := c.Model.Block.Attention, float64(c.Model.Dim), float64(c.Model.Layers)
-	if l.TargetTokens > 0 { // a decoder too
-		blocks += cmp.Or(float64(c.DecoderLayers), blocks)
-	}
-	width := cmp.Or(a.HeadDim, c.Model.Dim/a.Heads)
-	heads := float64(a.Heads) * float64(width+cmp.Or(a.ValueDim, width))
-	hidden := float64(cmp.Or(c.Model.Block.FeedForward.Hidden, 4*c.Model.Dim))
-	return dim * (blocks*(heads+2*hidden) + float64(l.Tokens))
-}
+// SetLinear sets the linear model beside the network.
+func (m *Model) SetLinear(l *beside.Model) { m.linear = l }
 
 // encode returns a batch that has only this input, and an Answer without Text: the fields that don't need the model.
 func (m *Model) encode(input string) (data.Batch, Answer) {
@@ -162,4 +83,41 @@ func (m *Model) encode(input string) (data.Batch, Answer) {
 		return b, Answer{Input: input, Unknown: unknown, Err: &InputError{input, err}}
 	}
 	return b, Answer{Input: input, Unknown: unknown && source.Unknown() >= 0, Cut: ids > m.layout.Len}
+}
+
+// Cuts reports whether the model answers an input, but ignores a part of it, because the input is longer than the
+// model's context of MaxLen symbols. If an answer is one label or number, it ignores the end or, with Config.CutsStart,
+// the beginning: of the input or, for pairs, of the longer text.
+func (m *Model) Cuts(input string) bool {
+	_, a := m.encode(input)
+	return a.Cut
+}
+
+// Trained returns the parameters that the run trains and saves.
+func (m *Model) Trained() *layers.Params {
+	if m.adapter != nil {
+		return m.adapter.Params
+	}
+	return m.Params.Unfrozen()
+}
+
+// DescribeParams returns the number of the model's parameters in words, and how many of them training changes if it
+// doesn't change all. An adapter's are not among the model's.
+func (m *Model) DescribeParams() string {
+	s := fmt.Sprintf("%d parameters", m.Params.Count())
+	if m.Config.Partial() {
+		s += fmt.Sprintf(", %d trained", m.Trained().Count())
+	}
+	return s
+}
+
+// UseNetwork makes the model answer with its network alone, if its answers are mixed with those of a linear model: see
+// Config.Mix. Call it before other methods. It returns an error if the network is a head that was solved together with
+// what the linear model reads.
+func (m *Model) UseNetwork() error {
+	if m.Mixture.Linear == 1 && m.Config.Solved() {
+		return fmt.Errorf("the head of %s was solved together with n-grams, and has no answers without them: train it with --mix=false", m.Config.Task.Name)
+	}
+	m.Mixture = logit.Mixture{}
+	return nil
 }

@@ -111,15 +111,3 @@ func TestHugeModel(t *testing.T) {
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 1<<14, 128, 1
 	must.Refuse(New(c, nil))(t, "the model needs at least 1.28e+03 GiB of memory, but only")
 }
-
-func TestReadMixture(t *testing.T) {
-	for _, x := range []Mixture{{}, {Linear: 1}, {Linear: 0.45, Temperature: 1.5}} {
-		if got := must.Get(readMixture(x.Metadata("run")))(t); got != x {
-			t.Errorf("got %+v, want %+v", got, x)
-		}
-	}
-	for _, bad := range []string{"", "0.001", "NaN", "1e9"} {
-		must.Refuse(readMixture(map[string]string{temperatureKey: bad}))(t, "heed.temperature must be from 0.01 to 100")
-	}
-	must.Refuse(readMixture(map[string]string{linearKey: "1.5"}))(t, "heed.linear must be from 0 to 1")
-}

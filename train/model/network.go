@@ -5,6 +5,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -39,94 +40,5 @@ type network interface {
 type mixer interface {
 	// mixed returns the choices of a query: from its output, unless the linear model alone answers, and from the linear
 	// model's scores, unless the network alone answers.
-	mixed(q query, x Mixture) []choice
-}
-
-// A reader is the part of a network that reads batches of ids.
-type reader struct {
-	*Model
-	net func(b *layers.Build, inputs G.Nodes) (*G.Node, error)
-}
-
-// pooled returns the function net of a reader for one output per row: an encoder, pooling over its positions, and a
-// head. It makes the parameters, and sets the model's table.
-func pooled(m *Model) (func(b *layers.Build, inputs G.Nodes) (*G.Node, error), error) {
-	net, err := layers.NewSequenceClassifier(m.Params, layers.SequenceClassifierConfig{Model: m.Config.Model, Pooling: m.Config.Head.Pooling, Pad: m.Config.Head.Pad})
-	if err != nil {
-		return nil, err
-	}
-	m.features, m.table = pooledFeatures(net), net.Encoder.Embedding.Weight
-	return func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Outputs)
-	}, nil
-}
-
-func (r reader) spans(string, choice) []Span { return nil }
-
-// Inputs returns these nodes in this order: the ids (B, Len); the lengths (B), unless the kind is causal; the id before
-// each target (B, TargetLen), if the Layout has a Start; and the segment of each id (B, Len), if it has Segments.
-func (r reader) Inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
-	nodes := G.Nodes{intNode(g, "ids", size, l.Len)}
-	if !r.Config.Kind().Causal {
-		nodes = append(nodes, intNode(g, "lengths", size, 0))
-	}
-	if r.layout.Start >= 0 {
-		nodes = append(nodes, intNode(g, "before", size, l.TargetLen))
-	}
-	if r.layout.Segments > 0 {
-		nodes = append(nodes, intNode(g, "segments", size, l.Len))
-	}
-	return nodes
-}
-
-func (r reader) Values(b data.Batch) []*tensor.Dense {
-	values := []*tensor.Dense{IntTensor(b.Inputs, b.Size, b.Len)}
-	if !r.Config.Kind().Causal {
-		values = append(values, IntTensor(b.Lengths, b.Size, 0))
-	}
-	if b.DecoderInputs != nil {
-		values = append(values, IntTensor(b.DecoderInputs, b.Size, b.TargetLen))
-	}
-	if r.layout.Segments > 0 {
-		values = append(values, IntTensor(segments(b, r.layout.Separator), b.Size, b.Len))
-	}
-	return values
-}
-
-func (r reader) Forward(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-	if r.layout.Segments > 0 {
-		b.Segments = inputs[len(inputs)-1]
-	}
-	b.Adapter = r.adapter
-	return r.net(b, inputs)
-}
-
-func (r reader) States(b *layers.Build, inputs G.Nodes) (*G.Node, error) { return r.Forward(b, inputs) }
-
-func (r reader) Trunk() *layers.Trunk { return nil }
-
-// shape returns (size, length), or (size) if the length is 0.
-func shape(size, length int) tensor.Shape {
-	return tensor.Shape{size, length}[:1+min(length, 1)]
-}
-
-func intNode(g *G.ExprGraph, name string, size, length int) *G.Node {
-	s := shape(size, length)
-	return G.NewTensor(g, tensor.Int, len(s), G.WithShape(s...), G.WithName(name))
-}
-
-// IntTensor returns a tensor of ids with the shape (size, length), or (size) if the length is 0.
-func IntTensor(ids []int, size, length int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(shape(size, length)...), tensor.WithBacking(ids))
-}
-
-// segments returns the segment of each of a batch's Inputs: 1 after the separator of a row, and otherwise 0.
-func segments(b data.Batch, separator int) []int {
-	segments := make([]int, len(b.Inputs))
-	for i := range segments {
-		if i%b.Len > 0 && (b.Inputs[i-1] == separator || segments[i-1] == 1) {
-			segments[i] = 1
-		}
-	}
-	return segments
+	mixed(q query, x logit.Mixture) []choice
 }

@@ -3,23 +3,14 @@ package model
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"math"
 	"strconv"
 
-	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/layers/decode"
+	"github.com/heed-go/heed/internal/logit"
 )
 
-// numbers give each source a number.
-type numbers struct{}
-
-var regressionKind = Kind{
-	Name: data.KindRegression, Rows: true, Pairs: true, Numbers: true, Linear: true,
-	units: "characters, tokens, words, bpe", head: numbers{},
-}
-
-func (numbers) network(m *Model) (network, error) {
+// numberNetwork makes a network that gives each source a number.
+func numberNetwork(m *Model) (network, error) {
 	net, err := pooled(m) // (B, 1)
 	return regressor{reader{m, net}}, err
 }
@@ -39,7 +30,7 @@ func (r regressor) predictor(s batchShape) (predictor, error) {
 	})
 }
 
-func (r regressor) mixed(q query, x Mixture) []choice {
+func (r regressor) mixed(q query, x logit.Mixture) []choice {
 	return []choice{{number: x.NumberOf(q.output, q.linear)}}
 }
 
@@ -47,8 +38,8 @@ func (r regressor) mixed(q query, x Mixture) []choice {
 // six digits, so that small scores differ.
 func (r regressor) answer(c choice) (string, *float64, error) {
 	x := r.Config.Task.Mean + r.scale()*c.number
-	if x-x != 0 {
-		return "", nil, fmt.Errorf("the model's output is %v, which is no answer: %w", x, decode.ErrNotFinite)
+	if err := logit.CheckFinite(x); err != nil {
+		return "", nil, err
 	}
 	step, digits := math.Pow(10, math.Floor(math.Log10(r.scale()))-5), 15 // 15 digits hide that the step isn't exact
 	if r.published != nil && r.published.model.Sigmoid {

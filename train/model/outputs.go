@@ -3,6 +3,8 @@ package model
 import (
 	"context"
 	"slices"
+
+	"github.com/heed-go/heed/internal/logit"
 )
 
 // An Output is what a network and a linear model compute for an input, before their answers are mixed: the scores of
@@ -14,7 +16,7 @@ type Output struct {
 
 // Outputs asks the network and the linear model about inputs, unless they have the weight 0 in the mixture. An answer
 // with an Err has no output. Other answers have only what doesn't depend on the model, until Mix completes them.
-func (m *Model) Outputs(ctx context.Context, inputs []string, x Mixture) ([]Answer, []Output, error) {
+func (m *Model) Outputs(ctx context.Context, inputs []string, x logit.Mixture) ([]Answer, []Output, error) {
 	answers, rows, err := m.read(ctx, inputs, query{keep: true, mixture: x}, 1)
 	if err != nil {
 		return nil, nil, err
@@ -28,7 +30,7 @@ func (m *Model) Outputs(ctx context.Context, inputs []string, x Mixture) ([]Answ
 }
 
 // Mix completes the answers that Outputs returned, by mixing the outputs.
-func (m *Model) Mix(answers []Answer, outputs []Output, x Mixture) error {
+func (m *Model) Mix(answers []Answer, outputs []Output, x logit.Mixture) error {
 	rows := make([]query, len(outputs))
 	for i, o := range outputs {
 		rows[i] = query{place: o.Input, output: slices.Clone(o.Network), linear: o.Linear}

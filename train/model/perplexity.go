@@ -11,6 +11,9 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/chats"
+	"github.com/heed-go/heed/internal/logit"
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
 )
@@ -40,6 +43,7 @@ func (s TextScore) BitsPerByte() float64 {
 	return s.Loss * float64(s.Tokens) / math.Ln2 / float64(s.Bytes)
 }
 
+// String describes the score on one line.
 func (s TextScore) String() string {
 	return fmt.Sprintf("Loss=%.6f per token, perplexity %.4f, %.6f bits per byte (%d tokens, %d bytes)", s.Loss, s.Perplexity(), s.BitsPerByte(), s.Tokens, s.Bytes)
 }
@@ -66,7 +70,7 @@ func (m *Model) ScoreText(ctx context.Context, files data.TextFiles, o WindowOpt
 	if err := cmp.Or(setting.Between("window", o.Window, 2, m.layout.Len), setting.Between("stride", o.Stride, 1, o.Window-1)); err != nil {
 		return s, err
 	}
-	var texts []Chat
+	var texts []chats.Chat
 	if files.HaveChats() {
 		texts, s.Bytes, err = m.readChats(files)
 	} else {
@@ -94,7 +98,7 @@ func (m *Model) ScoreText(ctx context.Context, files data.TextFiles, o WindowOpt
 }
 
 // readText returns a whole text as one conversation in which all is learned.
-func (m *Model) readText(files data.TextFiles) (texts []Chat, bytes int, err error) {
+func (m *Model) readText(files data.TextFiles) (texts []chats.Chat, bytes int, err error) {
 	text, err := data.OpenText(files, nil)
 	if err != nil {
 		return nil, 0, err
@@ -106,32 +110,32 @@ func (m *Model) readText(files data.TextFiles) (texts []Chat, bytes int, err err
 	}
 	source, _ := m.coder.Tokenizers()
 	input, err := source.(*tokenizer.Pipeline).WithLimit(0).Input(content)
-	var c Chat
+	var c chats.Chat
 	for _, token := range input.Tokens {
 		c.IDs, c.Answers = append(c.IDs, token.ID), append(c.Answers, true)
 	}
 	if err == nil && len(c.IDs) < 2 {
 		err = &InputError{files.Paths[0], fmt.Errorf("the text has %d tokens, too few to predict one", len(c.IDs))}
 	}
-	return []Chat{c}, len(content), err
+	return []chats.Chat{c}, len(content), err
 }
 
 // readChats returns conversations, and the number of bytes that the assistant wrote.
-func (m *Model) readChats(files data.TextFiles) (chats []Chat, bytes int, err error) {
+func (m *Model) readChats(files data.TextFiles) (list []chats.Chat, bytes int, err error) {
 	source, _ := m.coder.Tokenizers()
 	encode, err := m.published.chatEncoder(source)
 	if err != nil {
 		return nil, 0, err
 	}
-	chats, err = chatEncoder(func(messages []tokenizer.Message) (Chat, error) {
+	list, err = chats.Encoder(func(messages []tokenizer.Message) (chats.Chat, error) {
 		for _, message := range messages {
 			if message.Role == "assistant" {
 				bytes += len(message.Content)
 			}
 		}
 		return encode(messages)
-	}).read(files, 0, new(string))
-	return chats, bytes, err
+	}).Read(files, 0, new(string))
+	return list, bytes, err
 }
 
 // scoreRows is the largest number of rows of logits that are computed at a time.
@@ -152,7 +156,7 @@ func newTextScorer(net *layers.Decoder, window int) (*textScorer, error) {
 	s := &textScorer{rows: min(scoreRows, window), cache: cache}
 	s.forward, err = layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
 		b.Cache = cache
-		inputs = G.Nodes{intNode(g, "ids", 1, s.rows), intNode(g, "targets", 1, s.rows)}
+		inputs = G.Nodes{ops.IntNode(g, "ids", 1, s.rows), ops.IntNode(g, "targets", 1, s.rows)}
 		logits, err := net.Forward(b, inputs[0], layers.Mask{})
 		if err != nil {
 			return nil, nil, err
@@ -177,14 +181,14 @@ func (s *textScorer) window(ctx context.Context, ids, targets []int) (sum float6
 		if err := s.cache.Extend(n); err != nil {
 			return 0, 0, err
 		}
-		out, err := s.forward.Call(IntTensor(inputs, 1, s.rows), IntTensor(outputs, 1, s.rows))
+		out, err := s.forward.Call(ops.IntTensor(inputs, 1, s.rows), ops.IntTensor(outputs, 1, s.rows))
 		if err != nil {
 			s.cache.Cancel()
 			return 0, 0, err
 		}
 		s.cache.Commit()
 		count, mean := out[1].Data().(float64), out[0].Data().(float32)
-		if err := CheckFinite(mean); err != nil {
+		if err := logit.CheckFinite(mean); err != nil {
 			return 0, 0, err
 		}
 		sum, total = sum+count*float64(mean), total+int(count)

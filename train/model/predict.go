@@ -4,19 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"runtime"
-	"slices"
-	"sync"
-	"sync/atomic"
-
-	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/apart"
 	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/setting"
-	"github.com/heed-go/heed/layers"
-	"github.com/heed-go/heed/layers/decode"
 )
 
 // PredictOptions are the options of PredictAll.
@@ -56,11 +47,6 @@ func (m *Model) Predict(input string) (string, error) {
 // When ctx is done, PredictAll returns ctx.Err() and no answers. If a function of the rule or of a tokenizer panics,
 // PredictAll panics on the caller's goroutine, like train.Fit.
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
-	return m.PredictMixed(ctx, inputs, o, m.mixture)
-}
-
-// PredictMixed is PredictAll with another mixture than the model has.
-func (m *Model) PredictMixed(ctx context.Context, inputs []string, o PredictOptions, x Mixture) ([]Answer, error) {
 	if o.Beam < 0 || o.Beam > MaxBeam {
 		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
 	}
@@ -86,7 +72,7 @@ func (m *Model) PredictMixed(ctx context.Context, inputs []string, o PredictOpti
 	if o.Threshold != (Threshold{}) {
 		wanted = 2
 	}
-	answers, rows, err := m.read(ctx, inputs, query{mixture: x, top: wanted}, max(1, o.Beam))
+	answers, rows, err := m.read(ctx, inputs, query{mixture: m.Mixture, top: wanted}, max(1, o.Beam))
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +110,7 @@ func (m *Model) read(ctx context.Context, inputs []string, q query, beam int) (a
 
 // addLinear adds the scores of the linear model to the queries of inputs.
 func (m *Model) addLinear(ctx context.Context, inputs []string, rows []query) error {
-	scores, err := m.linearScores(ctx, linear.Rows{N: len(rows), Text: func(i int) string { return inputs[rows[i].place] }})
+	scores, err := m.linear.SourceScores(ctx, &m.Config.Task, linear.Rows{N: len(rows), Text: func(i int) string { return inputs[rows[i].place] }})
 	if err != nil {
 		return err
 	}
@@ -175,162 +161,5 @@ func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) error {
 	return nil
 }
 
-// Cuts reports whether the model answers an input, but ignores a part of it, because the input is longer than the
-// model's context of MaxLen symbols. If an answer is one label or number, it ignores the end or, with Config.CutsStart,
-// the beginning: of the input or, for pairs, of the longer text.
-func (m *Model) Cuts(input string) bool {
-	_, a := m.encode(input)
-	return a.Cut
-}
-
 // MaxBeam is the greatest Beam of PredictOptions.
 const MaxBeam = 1 << 10
-
-// query returns the query of a batch of one row.
-func (m *Model) query(b data.Batch) query {
-	n := b.Lengths[0]
-	q := query{ids: slices.Clone(b.Inputs[:n])}
-	if m.Config.Kind().Aligned && m.Config.Task.Target != nil {
-		q.targets = slices.Clone(b.Targets[:n])
-	}
-	return q
-}
-
-// choose sets the choices of rows. It reorders the rows.
-func (m *Model) choose(ctx context.Context, rows []query, beam int) error {
-	// Sort by ids only, so that batches don't depend on the order of the inputs.
-	slices.SortFunc(rows, func(a, b query) int {
-		return cmp.Or(cmp.Compare(len(b.ids), len(a.ids)), slices.Compare(a.ids, b.ids))
-	})
-	var batches [][]query
-	var shapes []batchShape
-	for len(rows) > 0 {
-		s := m.shapeOf(rows, beam)
-		n := min(s.size, len(rows))
-		batches, shapes, rows = append(batches, rows[:n]), append(shapes, s), rows[n:]
-	}
-	workers := min(runtime.GOMAXPROCS(0), len(batches))
-	within, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var next atomic.Int64
-	var mu sync.Mutex
-	read, inputs := 0, 0
-	for _, batch := range batches {
-		inputs += len(batch)
-	}
-	work := func() error {
-		for within.Err() == nil {
-			i := int(next.Add(1)) - 1
-			if i >= len(batches) {
-				return nil
-			}
-			if workers > 1 {
-				shapes[i].cores = 1
-			}
-			if err := m.predict(within, shapes[i], batches[i]); err != nil {
-				return err
-			}
-			if m.Progress != nil {
-				mu.Lock()
-				read += len(batches[i])
-				m.Progress(read, inputs)
-				mu.Unlock()
-			}
-		}
-		return nil
-	}
-	var wait sync.WaitGroup
-	for range workers {
-		wait.Go(func() {
-			if err := apart.Call(work); err != nil {
-				cancel(err)
-			}
-		})
-	}
-	wait.Wait()
-	failed := context.Cause(within) // the first error
-	apart.Repanic(failed)
-	return cmp.Or(ctx.Err(), failed)
-}
-
-// shapeOf returns the shape of the next batch, which has the first rows. The longest row must be the first. There are
-// only a few different shapes, because each needs its own predictor.
-func (m *Model) shapeOf(rows []query, beam int) batchShape {
-	width := 8
-	for width < len(rows[0].ids) {
-		width *= 2
-	}
-	if step := max(4, width/8); len(rows[0].ids) > 8 {
-		width = (len(rows[0].ids) + step - 1) / step * step
-	}
-	s := batchShape{width: min(width, m.layout.Len), beam: beam, size: 1}
-	limit := batchTokens / (beam * max(s.width, m.layout.TargetLen))
-	for s.size < min(len(rows), limit) {
-		s.size *= 2
-	}
-	return s
-}
-
-// predict sets the choices of rows with a free predictor of the given shape, or with a new one.
-func (m *Model) predict(ctx context.Context, s batchShape, rows []query) (err error) {
-	predict := m.free.take(s)
-	if predict == nil {
-		if predict, err = m.network.predictor(s); err != nil {
-			return err
-		}
-	}
-	if err := predict(ctx, rows); err != nil {
-		return err
-	}
-	m.free.leave(freePredictor{s, predict, s.size * s.beam * max(s.width, m.layout.TargetLen)})
-	return nil
-}
-
-// CheckFinite returns an error that wraps decode.ErrNotFinite if a number that a model has computed is NaN or infinite.
-func CheckFinite[F float32 | float64](values ...F) error {
-	for _, x := range values {
-		if x-x != 0 {
-			return fmt.Errorf("the model's output is %v, which is no answer: %w", x, decode.ErrNotFinite)
-		}
-	}
-	return nil
-}
-
-// chooser returns a predictor for a network. The function choose sets the choices of a row from the row's part of the
-// output.
-func (m *Model) chooser(n network, s batchShape, choose func(output []float32, q *query)) (predictor, error) {
-	l := m.layout
-	l.Len = s.width
-	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
-		b.Cores = s.cores
-		inputs = n.Inputs(g, s.size, l)
-		output, err := n.Forward(b, inputs)
-		return inputs, G.Nodes{output}, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return func(_ context.Context, rows []query) error {
-		sources := make([][]int, s.size)
-		for i := range sources { // unused rows repeat the last one
-			sources[i] = rows[min(i, len(rows)-1)].ids
-		}
-		b, err := data.Pad(sources, s.width, max(0, m.layout.Pad))
-		if err != nil {
-			return err
-		}
-		out, err := model.Call(n.Values(b)...)
-		if err != nil {
-			return err
-		}
-		values := out[0].Float32s()
-		each := len(values) / s.size
-		if err := CheckFinite(values[:each*len(rows)]...); err != nil {
-			return err
-		}
-		for i := range rows {
-			choose(values[i*each:][:each], &rows[i])
-		}
-		return nil
-	}, nil
-}

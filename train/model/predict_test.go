@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/must"
 )
 
@@ -28,7 +29,7 @@ func TestExtended(t *testing.T) {
 	for n := range 81 {
 		sum := 0.0
 		for i := range logits {
-			class, logProb := Likeliest(logits[i])
+			class, logProb := logit.Likeliest(logits[i])
 			sum += logProb + float64(logits[i][n%classes]-logits[i][class])
 			n /= classes
 		}

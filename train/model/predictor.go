@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/heed-go/heed/internal/logit"
 )
 
 // batchTokens is roughly the number of tokens of a batch with more than one row. A freeList keeps predictors for at
@@ -17,14 +19,14 @@ const (
 // A query has the ids of an input, and the answers that the model chose for it.
 type query struct {
 	ids     []int
-	targets []int     // for tags: positions where it is data.Ignore have no tag; nil if every position has an answer
-	place   int       // index of the input
-	top     int       // number of choices wanted; 0 means 1
-	mixture Mixture   // of the output and of linear
-	linear  []float32 // the baseline's scores, if they are mixed with the output
-	keep    bool      // whether the predictor sets output
-	output  []float32 // of the network: (answers, classes) or a number
-	choices []choice  // likeliest first
+	targets []int         // for tags: positions where it is data.Ignore have no tag; nil if every position has an answer
+	place   int           // index of the input
+	top     int           // number of choices wanted; 0 means 1
+	mixture logit.Mixture // of the output and of linear
+	linear  []float32     // the baseline's scores, if they are mixed with the output
+	keep    bool          // whether the predictor sets output
+	output  []float32     // of the network: (answers, classes) or a number
+	choices []choice      // likeliest first
 }
 
 // A choice is an answer as a network computes it: targets with the logarithm of their probability, a number

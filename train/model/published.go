@@ -286,31 +286,6 @@ func (s publishedStart) load(p *layers.Params, drop func(name string, shape []in
 	return l, err
 }
 
-// complete sets the published folder of the model, and its prompt.
-func (s publishedStart) complete(m *Model, _ map[string]string) error {
-	source, _ := m.coder.Tokenizers()
-	p, ok := source.(*tokenizer.Pipeline)
-	if !ok {
-		return errors.New("a published model needs a published tokenizer")
-	}
-	s.special = p.Special()
-	s.model.End = slices.DeleteFunc(slices.Clone(s.model.End), func(id int) bool { return id >= min(source.Len(), m.layout.Tokens) })
-	m.published = &s
-	return m.SetPrompt(s.model.Prompt)
-}
-
-// CompletePublished is complete for a model that began as a published one. For another model, it does nothing.
-func (m *Model) CompletePublished() error {
-	if !m.Config.Published() {
-		return nil
-	}
-	s, err := openArchive(m.Config.Archive, m.Config.Task.Kind)
-	if err == nil {
-		err = s.complete(m, nil)
-	}
-	return err
-}
-
 // chatTemplate returns the folder's chat template or, if the name isn't empty, the template with this name.
 func (s publishedStart) chatTemplate(name string) (*tokenizer.ChatTemplate, error) {
 	if name == "" {

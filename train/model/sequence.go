@@ -5,20 +5,12 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// sequences are written symbol by symbol.
-type sequences struct{}
-
-var seq2seqKind = Kind{
-	Name: data.KindSeq2Seq, Rows: true, Beams: true, Sequences: true, AnswerUnits: true,
-	units: "characters, tokens, words, bpe", head: sequences{},
-}
-
-func (sequences) network(m *Model) (network, error) {
+// sequenceNetwork makes a network that writes answers symbol by symbol.
+func sequenceNetwork(m *Model) (network, error) {
 	net, err := layers.NewEncoderDecoder(m.Params, layers.EncoderDecoderConfig{
 		Model: m.Config.Model, TargetVocab: m.layout.TargetTokens, DecoderLayers: m.Config.DecoderLayers,
 		Shared: m.Config.Task.Source != nil && m.Config.Task.Target == nil, // one vocabulary

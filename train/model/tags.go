@@ -1,24 +1,14 @@
 package model
 
 import (
-	"strings"
-
 	G "gorgonia.org/gorgonia"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/score"
 )
 
-// tags give each symbol of a source one tag.
-type tags struct{}
-
-var taggingKind = Kind{
-	Name: data.KindTagging, Rows: true, Classes: true, Linear: true, AnswerUnits: true, Spans: true, Aligned: true,
-	units: "characters, tokens, words", head: tags{}, // no byte pairs: only a part of a word would have the tag
-}
-
-func (tags) network(m *Model) (network, error) {
+// tagNetwork makes a network that gives each symbol of a source one tag.
+func tagNetwork(m *Model) (network, error) {
 	net, err := layers.NewEncoder(m.Params, m.Config.Model)
 	m.features = func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		x, err := net.States(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Dim)
@@ -36,7 +26,7 @@ func (tags) network(m *Model) (network, error) {
 // A tagger is the network of tagging.
 type tagger struct {
 	classifier
-	tags []string // text of each id, or nil: see entityTags
+	tags []string // text of each id, or nil: see Config.EntityTags
 }
 
 // spans returns the entities that the chosen tags mark in the input.
@@ -63,25 +53,4 @@ func (m *Model) SpansOf(source string, tags []string) []Span {
 		spans = append(spans, Span{e.Type, start, end, source[start:end]})
 	}
 	return spans
-}
-
-// TokenTags leaves one tag per token in an answer for words: the tag of the token's first word.
-func (m *Model) TokenTags(a *Answer) {
-	words, _, err := m.Config.Task.Tagged(a.Input)
-	if err != nil || a.Err != nil {
-		return
-	}
-	firsts := func(answer string) string {
-		var tags []string
-		for i, tag := range strings.Fields(answer) {
-			if i == 0 || words[i-1].End < words[i].Start {
-				tags = append(tags, tag)
-			}
-		}
-		return strings.Join(tags, " ")
-	}
-	a.Text = firsts(a.Text)
-	for i, t := range a.Top {
-		a.Top[i].Text = firsts(t.Text)
-	}
 }

@@ -5,17 +5,12 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// tokens predict the next symbol of a text.
-type tokens struct{}
-
-var textKind = Kind{Name: data.KindText, Generates: true, Aligned: true, Causal: true, units: "characters, bpe", head: tokens{}}
-
-func (tokens) network(m *Model) (network, error) {
+// tokenNetwork makes a network that predicts the next symbol of a text.
+func tokenNetwork(m *Model) (network, error) {
 	net, err := layers.NewDecoder(m.Params, m.Config.Model)
 	if err != nil {
 		return nil, err

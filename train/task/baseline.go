@@ -9,7 +9,9 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
+	"github.com/heed-go/heed/internal/linear/beside"
 	"github.com/heed-go/heed/internal/linear/fit"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/runfolder"
@@ -23,15 +25,15 @@ func linearRows(p rows.Part) linear.Rows {
 	return linear.Rows{N: p.Len(), Text: func(i int) string { return p.Example(i).Source }}
 }
 
-// fitLinear fits a linear model to the rows. If begun isn't nil, it makes vectors of the sources. If bare is true, the
-// model reads only them. It returns also the loss on the training rows, by models that haven't seen the row.
-func (t *Task) fitLinear(ctx context.Context, begun *model.Model, bare bool) (*model.Linear, float64, error) {
+// fitLinear fits a linear model to the rows. If vectors isn't nil, it makes vectors of the sources. If bare is true,
+// the model reads only them. It returns also the loss on the training rows, by models that haven't seen the row.
+func (t *Task) fitLinear(ctx context.Context, vectors beside.Vectors, bare bool) (*beside.Model, float64, error) {
 	c, s := &t.Config, t.set.(*rowSet)
 	o := fit.Options{Pairs: c.Task.Pairs, Seed: c.Seed, Bare: bare, Weights: t.classWeights}
 	if c.Kind().Aligned {
 		o.Grams = linear.TokenGrams
 	}
-	if begun != nil {
+	if vectors != nil {
 		o.Width = c.Model.Dim
 	}
 	kind := t.kind.about().linear
@@ -40,7 +42,7 @@ func (t *Task) fitLinear(ctx context.Context, begun *model.Model, bare bool) (*m
 	var starts []int // of the validation rows
 	for i, part := range []rows.Part{s.Train, s.Validation} {
 		var err error
-		if parts[i].texts, starts, err = c.LinearTexts(ctx, linearRows(part), begun); err != nil {
+		if parts[i].texts, starts, err = beside.Texts(ctx, &c.Task, linearRows(part), vectors); err != nil {
 			return nil, 0, err
 		}
 		for answer := range part.Answers() {
@@ -51,12 +53,12 @@ func (t *Task) fitLinear(ctx context.Context, begun *model.Model, bare bool) (*m
 	if err != nil {
 		return nil, 0, err
 	}
-	l := &model.Linear{Model: m, Begun: begun}
+	l := &beside.Model{Model: m, Vectors: vectors}
 	l.Remember(s.Validation.Example, l.ScoresOf(parts[1].texts, 0), starts)
 	if t.few() && !c.Kind().Aligned {
 		l.Held, err = t.heldText(held)
 	}
-	return l, held.loss(model.Mixture{Linear: 1}, t.classWeights), err
+	return l, held.loss(logit.Mixture{Linear: 1}, t.classWeights), err
 }
 
 // fewJudged is the number of validation rows below which a linear model is also judged by the training rows, each
@@ -75,7 +77,7 @@ func (t *Task) heldText(held sides) (string, error) {
 		answers[i].Input = examples[i].Source
 		outputs[i] = model.Output{Input: i, Linear: held.linear[i*held.width:][:held.width]}
 	}
-	if err := t.Mix(answers, outputs, model.Mixture{Linear: 1}); err != nil {
+	if err := t.Mix(answers, outputs, logit.Mixture{Linear: 1}); err != nil {
 		return "", err
 	}
 	r := judge.New(t.Model, examples)
@@ -87,17 +89,17 @@ func (t *Task) heldText(held sides) (string, error) {
 // fitBaseline fits the baseline, if the task has one: the linear model that is compared with the network, and whose
 // answers are mixed with those of the network.
 func (t *Task) fitBaseline(ctx context.Context) error {
-	if l, _ := t.Linear(); !t.Config.HasLinear() || l != nil {
+	if l, _ := t.Linear(); !t.Config.Kind().Linear || l != nil {
 		return nil
 	}
-	var begun *model.Model
-	var l *model.Linear
+	var vectors beside.Vectors
+	var l *beside.Model
 	var err error
 	if t.Config.Mix && t.loadedWhole() {
-		begun, err = t.Begun()
+		vectors, err = t.Features()
 	}
 	if err == nil {
-		l, t.held, err = t.fitLinear(ctx, begun, false)
+		l, t.held, err = t.fitLinear(ctx, vectors, false)
 	}
 	if errors.Is(err, fit.ErrTooLarge) { // then the configuration has no Mix
 		return nil
@@ -115,7 +117,7 @@ func (t *Task) fitBaseline(ctx context.Context) error {
 
 // loadedWhole reports whether the model began with all the weights of another model that its features need.
 func (t *Task) loadedWhole() bool {
-	return t.Config.From.Dir != "" && t.unstarted == nil && t.HasFeatures() &&
+	return t.Config.From.Dir != "" && t.unstarted == nil && t.Config.Kind().Linear &&
 		!slices.ContainsFunc(t.Loaded.Kept, func(name string) bool { return name != "head.weight" && name != "head.bias" })
 }
 
@@ -124,7 +126,7 @@ func (t *Task) loadedWhole() bool {
 func (t *Task) takeBaseline(ctx context.Context, w *runfolder.Writer) error {
 	l, err := t.Config.ReadLinear(w.Folder, t.Config.id())
 	if err == nil && l.Width() > 0 {
-		l.Begun, err = t.Begun()
+		l.Vectors, err = t.Features()
 	}
 	if err == nil {
 		t.SetLinear(l)

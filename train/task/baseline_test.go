@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/linear/beside"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
@@ -50,7 +52,7 @@ func TestLinearTexts(t *testing.T) {
 	mixedTasks(t, func(t *testing.T, c Config) {
 		task := made(t, c)
 		s := task.set.(*rowSet)
-		texts, starts, err := task.Config.LinearTexts(t.Context(), linearRows(s.Train), nil)
+		texts, starts, err := beside.Texts(t.Context(), &task.Config.Task, linearRows(s.Train), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +77,7 @@ func TestMixtureAtItsEnds(t *testing.T) {
 		}
 		network := evaluatedNetwork(t, task)
 		for weight, want := range map[float64]map[string]float64{0: network, 1: l.Values} {
-			task.SetMixture(mixture{Linear: weight})
+			task.Mixture = mixture{Linear: weight}
 			s := evaluated(t, task)
 			r := judged(t, task, task.Examples(), PredictOptions{})
 			got := r.Values()
@@ -213,13 +215,13 @@ func TestMixtureInTheSummary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{}); r.Classes.Accuracy() != *s.ValScore || m.Mixture() != task.Mixture() {
-		t.Errorf("the opened model has the accuracy %v and the mixture %+v, want %v and %+v", r.Classes.Accuracy(), m.Mixture(), *s.ValScore, task.Mixture())
+	if r := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{}); r.Classes.Accuracy() != *s.ValScore || m.Mixture != task.Mixture {
+		t.Errorf("the opened model has the accuracy %v and the mixture %+v, want %v and %+v", r.Classes.Accuracy(), m.Mixture, *s.ValScore, task.Mixture)
 	}
 	part := filepath.Join(t.TempDir(), "part")
 	run(t, made(t, c), part, train.RunOptions{MaxSteps: 1})
-	if m, err = Open(part); err != nil || m.Mixture().Linear != 1 {
-		t.Errorf("the interrupted run has %v and the mixture %+v, want the linear model alone", err, m.Mixture())
+	if m, err = Open(part); err != nil || m.Mixture.Linear != 1 {
+		t.Errorf("the interrupted run has %v and the mixture %+v, want the linear model alone", err, m.Mixture)
 	}
 }
 
@@ -274,15 +276,15 @@ func TestSolvedHead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if l, _ := m.Linear(); mix != (m.Mixture().Linear == 1) || mix && l.Width() != m.Config.Model.Dim {
-				t.Errorf("%s, mix %t: the mixture is %+v", kind, mix, m.Mixture())
+			if l, _ := m.Linear(); mix != (m.Mixture.Linear == 1) || mix && l.Width() != m.Config.Model.Dim {
+				t.Errorf("%s, mix %t: the mixture is %+v", kind, mix, m.Mixture)
 			}
 			want := judged(t, task, task.Examples(), PredictOptions{})
 			got := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{})
 			if got.String() != want.String() {
 				t.Errorf("%s, mix %t: the opened model's report is\n%swant\n%s", kind, mix, got, want)
 			}
-			solved, _, err := task.fitLinear(t.Context(), task.Model, true)
+			solved, _, err := task.fitLinear(t.Context(), must.Get(task.Features())(t), true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -298,9 +300,9 @@ func TestSolvedHead(t *testing.T) {
 // judgedAs returns the report of a mixture on the validation rows.
 func judgedAs(t testing.TB, task *Task, x mixture) *Report {
 	t.Helper()
-	before := task.Mixture()
-	defer task.SetMixture(before)
-	task.SetMixture(x)
+	before := task.Mixture
+	defer func() { task.Mixture = before }()
+	task.Mixture = x
 	return judged(t, task, task.Examples(), PredictOptions{})
 }
 

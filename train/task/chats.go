@@ -6,17 +6,17 @@ import (
 	"slices"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/chats"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/model"
 )
 
 // cut cuts conversations to n+1 ids, and leaves out those without answers in the first n+1. It returns also the number
 // of conversations that were longer.
-func cut(chats []model.Chat, n int) (kept []model.Chat, longer int) {
-	for _, c := range chats {
+func cut(list []chats.Chat, n int) (kept []chats.Chat, longer int) {
+	for _, c := range list {
 		if len(c.IDs) > n+1 {
 			c.IDs, c.Answers = c.IDs[:n+1], c.Answers[:n+1]
 			longer++
@@ -36,7 +36,7 @@ var chatSource = source{func(c *Config) bool {
 // A chatSet has conversations as examples.
 type chatSet struct {
 	bare
-	trains, validates []model.Chat
+	trains, validates []chats.Chat
 	widths            []int // length of the rows in each bucket, ascending
 	batch             int   // number of rows in a validation batch
 	answers           int   // number of validation targets
@@ -147,7 +147,7 @@ func (s *chatSet) holdOut(n int) {
 	}
 }
 
-func (s *chatSet) bucket(c model.Chat) int {
+func (s *chatSet) bucket(c chats.Chat) int {
 	bucket, _ := slices.BinarySearch(s.widths, len(c.IDs)-1)
 	return bucket
 }
@@ -160,7 +160,7 @@ func (s *chatSet) validation() examples { return s.examples(s.validates, train.I
 
 // examples returns conversations in batches with size rows, so that each bucket needs only one graph. The padding is at
 // the ends of rows, where no position of a causal model sees it.
-func (s *chatSet) examples(part []model.Chat, order train.Order, size int) examples {
+func (s *chatSet) examples(part []chats.Chat, order train.Order, size int) examples {
 	return examples{n: len(part), order: order, bucket: func(i int) int { return s.bucket(part[i]) }, batch: func(numbers []int) (data.Batch, error) {
 		inputs, targets, width := make([][]int, size), make([][]int, size), s.widths[s.bucket(part[numbers[0]])]
 		for row, i := range numbers {

@@ -23,7 +23,10 @@ func Choices() map[string]choices.Choice {
 	}
 	table := map[string]choices.Choice{"monitor": choiceOf(monitored(&whole, computed)), "loss": choiceOf(losses), "weights": choiceOf(model.Weights)}
 	checked := table["weights"]
-	checked.Parse = func(text string) (any, error) { return text, model.KnownWeights(text) }
+	checked.Parse = func(text string) (any, error) {
+		_, err := model.Weights.Index("kind of weights", text)
+		return text, err
+	}
 	table["weights"] = checked
 	maps.Copy(table, layers.Choices())
 	maps.Copy(table, optim.Choices())

@@ -21,14 +21,14 @@ func ReadConfig(dir string, rules ...data.Rule) (Config, error) {
 // ReadConfigBase is like ReadConfig for a folder that model.OpenBase opens. If base isn't empty, the configuration's
 // From is then base.
 func ReadConfigBase(dir, base string, rules ...data.Rule) (Config, error) {
-	c, training, failed := model.ReadConfig(dir, base, rules...)
+	c, training, failed := model.ReadConfig(dir, base, "", rules...)
 	if failed == nil && c.Opened() {
 		return Config{c, Defaults(data.Rule{Kind: data.KindText}).Training}, nil
 	}
 	var settings struct {
 		Training Training `json:"training"`
 	}
-	err := model.Readable(choices.Decode([]byte(`{"training": `+cmp.Or(string(training), "{}")+"}"), &settings))
+	err := choices.Readable(choices.Decode([]byte(`{"training": `+cmp.Or(string(training), "{}")+"}"), &settings))
 	whole := Config{c, settings.Training}
 	if err == nil && failed == nil {
 		err = whole.check(kindOf(whole.Task.Kind), true)

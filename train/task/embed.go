@@ -11,6 +11,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
@@ -166,7 +167,7 @@ type vectorLearner struct {
 func (e vectorLearner) targets(b data.Batch) []*tensor.Dense {
 	each := e.model.Coder().Layout().Texts
 	rows := b.Size / each
-	values := []*tensor.Dense{model.IntTensor(b.Targets, rows, each)}
+	values := []*tensor.Dense{ops.IntTensor(b.Targets, rows, each)}
 	if e.config.Task.Scored {
 		scores, weights := make([]float32, rows*b.Size), make([]float32, rows*b.Size)
 		for i := range rows {

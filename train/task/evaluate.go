@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task/judge"
@@ -25,7 +26,7 @@ func (t *Task) Evaluate(ctx context.Context) (judge.Score, error) {
 	if err != nil {
 		return judge.Score{}, err
 	}
-	if err := model.CheckFinite(values["val_loss"]); err != nil {
+	if err := logit.CheckFinite(values["val_loss"]); err != nil {
 		return judge.Score{}, err
 	}
 	s := t.score(values["val_loss"], values)

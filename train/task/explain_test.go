@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// logit returns the logit of one label minus the logit of another, which is the difference of their log probabilities.
-func logit(t testing.TB, m *Model, input, label, against string) float64 {
+// logitOf returns the logit of one label minus the logit of another: the difference of their log probabilities.
+func logitOf(t testing.TB, m *Model, input, label, against string) float64 {
 	t.Helper()
 	answers, err := m.PredictAll(t.Context(), []string{input}, PredictOptions{Top: len(m.Config.Task.Classes)})
 	if err != nil || answers[0].Err != nil {
@@ -32,16 +32,16 @@ func TestExplainBaseline(t *testing.T) {
 	if err := task.fitBaseline(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	task.SetMixture(mixture{Linear: 1})
+	task.Mixture = mixture{Linear: 1}
 	const input = "c a d"
 	first, second := task.Config.Task.Classes[0], task.Config.Task.Classes[1]
 	words, err := task.Explain(input, first, second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := logit(t, task.Model, input, first, second)
+	whole := logitOf(t, task.Model, input, first, second)
 	for i, rest := range []string{" a d", "c  d", "c a "} {
-		want := whole - logit(t, task.Model, rest, first, second)
+		want := whole - logitOf(t, task.Model, rest, first, second)
 		if got := words[i].Value; math.Abs(got-want) > 1e-4*max(1, math.Abs(want)) || want == 0 {
 			t.Errorf("%q has the value %g, want %g, the difference without it", words[i].Word, got, want)
 		}

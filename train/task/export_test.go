@@ -17,9 +17,9 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
-	"github.com/heed-go/heed/train/model"
 )
 
 var exported = flag.String("exported", "", "write the folders that TestExport exports, and what their models compute, to this folder, for testdata/check_export.py")
@@ -159,7 +159,7 @@ func TestExportPublished(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !model.Same(again.Config.Task, m.Config.Task) || !reflect.DeepEqual(again.Config.Head, m.Config.Head) {
+		if !runfolder.SameJSON(again.Config.Task, m.Config.Task) || !reflect.DeepEqual(again.Config.Head, m.Config.Head) {
 			t.Errorf("exported %+v with %+v, opened %+v with %+v", m.Config.Task, m.Config.Head, again.Config.Task, again.Config.Head)
 		}
 		for _, input := range []string{"a text", "?"} {
@@ -177,7 +177,7 @@ func TestExportPublished(t *testing.T) {
 			default:
 				got, err := again.PredictAll(t.Context(), []string{input}, PredictOptions{})
 				want, failed := m.PredictAll(t.Context(), []string{input}, PredictOptions{})
-				if err != nil || failed != nil || !model.Same(got, want) {
+				if err != nil || failed != nil || !runfolder.SameJSON(got, want) {
 					t.Errorf("answer to %q: %+v, want %+v, errors %v, %v", input, got, want, err, failed)
 				}
 			}
@@ -240,7 +240,7 @@ func TestExportFineTuned(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tt.kind == data.KindClassification {
-				m.SetMixture(mixture{Temperature: 1.5})
+				m.Mixture = mixture{Temperature: 1.5}
 			}
 			if tt.tune == "lora" {
 				wantError(t, task.Export(filepath.Join(t.TempDir(), "new")), "still being trained")

@@ -369,7 +369,7 @@ func TestRelativeFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(adapter, "adapter_config.json"), `{"base_model_name_or_path": "models/bert"}`)
-	if _, err := model.Begin(adapter, "", ""); err != nil {
+	if _, _, err := model.ReadConfig(adapter, "", ""); err != nil {
 		t.Error(err)
 	}
 	rename(filepath.Join(moved, "runs", "x"), filepath.Join(side, "x"))

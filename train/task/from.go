@@ -2,6 +2,7 @@ package task
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/setting"
@@ -18,7 +19,7 @@ import (
 // rate that depends on c.Tune, so set Tune first. If dir lacks weights of its model, also set c.From.Base first.
 func (c *Config) StartFrom(dir string) error {
 	k := kindOf(c.Task.Kind).about()
-	from, err := model.Begin(dir, c.From.Base, c.Task.Kind)
+	from, _, err := model.ReadConfig(dir, c.From.Base, c.Task.Kind)
 	if err != nil {
 		return err
 	}
@@ -26,7 +27,7 @@ func (c *Config) StartFrom(dir string) error {
 	c.Model, c.Head = from.Model, from.Head
 	c.Model.Outputs = 0
 	if c.Tune == model.TuneLoRA {
-		c.LowRank = layers.LowRank{Rank: 8, Alpha: 16}
+		c.LowRank = layers.LowRank{Rank: 8, Alpha: 16, Joint: from.LowRank.Joint}
 	}
 	same := c.Task.Kind == from.Task.Kind
 	if from.Published() {
@@ -35,7 +36,8 @@ func (c *Config) StartFrom(dir string) error {
 		}
 		c.Task.Published, c.Task.Source, c.Data.SourceUnits = from.Task.Published, from.Task.Source, tokenizer.Published
 		c.Archive = from.Archive
-		return c.fineTune(k)
+		c.fineTune(k)
+		return nil
 	}
 	c.Model.Vocab, c.Model.Segments = 0, 0
 	if same {
@@ -59,14 +61,13 @@ func (c *Config) StartFrom(dir string) error {
 // usual ones at a width of 768. Training runs to the end of its schedule and keeps the last weights, because a few
 // epochs hardly overfit, and the few validation rows of a small file choose badly. Only conversations, of which each
 // has many validation targets, end earlier: see chatSet.stopping.
-func (c *Config) fineTune(k facts) (err error) {
+func (c *Config) fineTune(k facts) {
 	t, narrow := &c.Training, 768/float64(max(1, c.Model.Dim))
 	rate := min(5e-5*narrow*narrow, 3e-4)
 	switch {
 	case c.Tune == model.TuneLoRA:
 		rate = min(1e-3*narrow, 3e-3)
-		c.LowRank.Joint, err = c.Joint()
-	case c.TunedBlocks() > 0:
+	case strings.HasPrefix(c.Tune, "last:"):
 		rate = min(1e-4*narrow*narrow, 1e-3)
 	case k.fineRate > 0:
 		rate = k.fineRate
@@ -80,5 +81,4 @@ func (c *Config) fineTune(k facts) (err error) {
 		t.Optimizer.Schedule.WarmUp, t.Optimizer.Schedule.Decay = -1, -1
 		t.Stopping.Patience, t.Stopping.MinDelta = -1, -1
 	}
-	return err
 }

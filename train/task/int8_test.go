@@ -83,7 +83,7 @@ func TestInt8Weights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Mixture().Temperature <= 1 {
+	if m.Mixture.Temperature <= 1 {
 		t.Fatal("the temperature is 1, so Export doesn't change the head")
 	}
 	wantError(t, m.Export(filepath.Join(t.TempDir(), "new")), "has only int8 values")

@@ -43,7 +43,7 @@ func one(metric func(b *layers.Build, logits, targets *G.Node) (train.Metric, er
 
 // targets returns the correct ids.
 func (c labelLearner) targets(b data.Batch) []*tensor.Dense {
-	return []*tensor.Dense{model.IntTensor(b.Targets, b.Size, b.TargetLen)}
+	return []*tensor.Dense{ops.IntTensor(b.Targets, b.Size, b.TargetLen)}
 }
 
 func (c labelLearner) loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss layers.Loss, metrics []train.Metric, err error) {

@@ -10,7 +10,7 @@ import (
 
 // A linearKind says what a linear model learns for a kind of task.
 type linearKind interface {
-	// targets returns a function that returns the right classes or numbers of an answer. Each text of linearTexts has
+	// targets returns a function that returns the right classes or numbers of an answer. Each text of beside.Texts has
 	// one.
 	targets(c *Config) func(answer string) []float64
 

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/heed-go/heed/train/model"
+	"github.com/heed-go/heed/internal/logit"
 )
 
 // Sides are what a network and a linear model compute for the same choices or numbers, and what is right.
@@ -37,18 +37,18 @@ const unusual = 4
 
 // mix returns the mixture that fits best. The network is calibrated before, so that a weight means the same for a
 // network that is too sure.
-func (s *sides) mix(usual float64) model.Mixture {
+func (s *sides) mix(usual float64) logit.Mixture {
 	const steps = 20
 	calibrated, sure, scale := *s, 1.0, 0.0
 	if s.numbers == nil {
 		sure = temperatureOf(s.network, s.classes, s.width, 1)
-		calibrated.network = model.Mixture{Temperature: sure}.Logits(slices.Clone(s.network), nil, s.width)
+		calibrated.network = logit.Mixture{Temperature: sure}.Logits(slices.Clone(s.network), nil, s.width)
 	} else { // errors are compared with those of the better side
-		scale = 2 * min(s.loss(model.Mixture{}, nil), s.loss(model.Mixture{Linear: 1}, nil))
+		scale = 2 * min(s.loss(logit.Mixture{}, nil), s.loss(logit.Mixture{Linear: 1}, nil))
 	}
-	best, least := model.Mixture{}, math.Inf(1)
+	best, least := logit.Mixture{}, math.Inf(1)
 	for i := range steps + 1 {
-		x := model.Mixture{Linear: float64(i) / steps}
+		x := logit.Mixture{Linear: float64(i) / steps}
 		cost := unusual * math.Abs(x.Linear-usual)
 		if s.numbers == nil {
 			x.Temperature = temperatureOf(x.Logits(calibrated.network, s.linear, s.width), s.classes, s.width, leastTemperature)
@@ -62,7 +62,7 @@ func (s *sides) mix(usual float64) model.Mixture {
 	}
 	if s.numbers == nil { // one weight and one temperature for the network as it is
 		network, linear := (1-best.Linear)/sure/best.Temperature, best.Linear/best.Temperature
-		best = model.Mixture{Linear: rounded(linear / (network + linear)), Temperature: min(rounded(1/(network+linear)), 1/leastScale)}
+		best = logit.Mixture{Linear: rounded(linear / (network + linear)), Temperature: min(rounded(1/(network+linear)), 1/leastScale)}
 	}
 	return best
 }
@@ -70,7 +70,7 @@ func (s *sides) mix(usual float64) model.Mixture {
 func rounded(x float64) float64 { return math.Round(1e3*x) / 1e3 }
 
 // loss returns the mean loss: the cross-entropy, weighted by class weights unless they are nil, or the squared error.
-func (s *sides) loss(x model.Mixture, weights []float64) float64 {
+func (s *sides) loss(x logit.Mixture, weights []float64) float64 {
 	total, count := 0.0, 0.0
 	if s.numbers != nil {
 		for i, number := range s.numbers {
@@ -85,7 +85,7 @@ func (s *sides) loss(x model.Mixture, weights []float64) float64 {
 		if weights != nil {
 			weight = weights[class]
 		}
-		best, logProb := model.Likeliest(row)
+		best, logProb := logit.Likeliest(row)
 		total -= weight * (float64(row[class]-row[best]) + logProb)
 		count += weight
 	}
@@ -93,10 +93,10 @@ func (s *sides) loss(x model.Mixture, weights []float64) float64 {
 }
 
 // wrong returns the number of wrong choices.
-func (s *sides) wrong(x model.Mixture) (n int) {
+func (s *sides) wrong(x logit.Mixture) (n int) {
 	logits := x.Logits(slices.Clone(s.network), s.linear, s.width)
 	for i, class := range s.classes {
-		if best, _ := model.Likeliest(logits[i*s.width:][:s.width]); best != class {
+		if best, _ := logit.Likeliest(logits[i*s.width:][:s.width]); best != class {
 			n++
 		}
 	}

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task/judge"
 )
@@ -24,7 +25,7 @@ type (
 	Span            = model.Span
 	Threshold       = model.Threshold
 	WindowOptions   = model.WindowOptions
-	mixture         = model.Mixture
+	mixture         = logit.Mixture
 )
 
 var (

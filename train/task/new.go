@@ -23,7 +23,7 @@ func New(c Config) (*Task, error) {
 	if err := c.check(k, false); err != nil {
 		return nil, err
 	}
-	c.Spelled = model.Spells(c.Task)
+	c.Spelled = c.Task.Spell != nil || c.Task.Read != nil
 	s, err := from.open(k, &c)
 	if err != nil {
 		return nil, err
@@ -41,18 +41,7 @@ func New(c Config) (*Task, error) {
 		return nil, setting.As(err)
 	}
 	t := &Task{Model: m, Config: c, kind: k, set: s}
-	if c.From.Dir != "" {
-		t.Loaded, err = m.LoadFrom()
-		if err == nil {
-			err = m.Tune(t.Loaded.Kept)
-		}
-		if err != nil && (c.From.SHA256 == "" || c.Partial()) {
-			s.close()
-			return nil, err
-		}
-		t.unstarted = err
-	}
-	if err := m.CompletePublished(); err != nil {
+	if t.Loaded, t.unstarted, err = m.Start(); err != nil {
 		s.close()
 		return nil, err
 	}

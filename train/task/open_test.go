@@ -430,6 +430,7 @@ func TestConfigOfOtherTypes(t *testing.T) {
 		`{"format": 5, "spelled": 1}`:                           "spelled must be true or false, got number",
 		`{"format": 5, "model": []}`:                            "a model's configuration: it must be an object, got array",
 		`{"format": 5, "model": {"dim": 1e30}}`:                 "a model's configuration: dim must be a whole number of at most 64 bits, got number 1e30",
+		`{"format": 5, "head": {"pooling": 1}}`:                 "head.pooling must be a string, got number",
 		`{"format": 5, "task": {"classes": "x"}}`:               "task.classes must be an array, got string",
 		`{"format": 5, "training": {"label_smoothing": 1e999}}`: "training.label_smoothing must be a number that fits in 64 bits, got number 1e999",
 		`{"format": 5, "model": {"block": {"attention": {"heads": "x"}}}}`:           "a model's configuration: block.attention.heads must be a whole number of at most 64 bits, got string",

@@ -20,11 +20,12 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/model"
 )
 
 // manyInputs returns inputs of all lengths, enough for several batches.
@@ -319,7 +320,7 @@ func withTargets(t *testing.T, task *Task, a Answer) (data.Batch, bool) {
 		logits := must.Get(forward.Call(task.Network().Values(b)...))(t)[0].Float32s()
 		for i := range b.Targets {
 			if b.Targets[i] = data.Ignore; i < b.Lengths[0] {
-				b.Targets[i], _ = model.Likeliest(logits[i*len(logits)/len(b.Targets):][:len(logits)/len(b.Targets)])
+				b.Targets[i], _ = logit.Likeliest(logits[i*len(logits)/len(b.Targets):][:len(logits)/len(b.Targets)])
 			}
 		}
 		return b, true
@@ -348,7 +349,7 @@ func TestPredictLogProb(t *testing.T) {
 				if !ok {
 					continue
 				}
-				right := model.IntTensor(b.Targets, 1, b.TargetLen)
+				right := ops.IntTensor(b.Targets, 1, b.TargetLen)
 				loss, err := layers.NewFunction(func(build *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
 					inputs = task.Network().Inputs(g, 1, task.Coder().Layout())
 					logits, err := task.Network().Forward(build, inputs)
@@ -363,7 +364,7 @@ func TestPredictLogProb(t *testing.T) {
 					t.Fatal(err)
 				}
 				lossLogProb := func() float64 {
-					mean, err := loss.Call(append(task.Network().Values(b), model.IntTensor(b.Targets, 1, b.TargetLen))...)
+					mean, err := loss.Call(append(task.Network().Values(b), ops.IntTensor(b.Targets, 1, b.TargetLen))...)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/model"
 )
 
 // Every preset must give a task that learns, and must be the same after encoding to JSON and decoding.
@@ -30,7 +30,7 @@ func TestPresets(t *testing.T) {
 				t.Fatal(err)
 			}
 			var back Config
-			if must.Do(t, json.Unmarshal(must.Get(json.Marshal(c))(t), &back)); !model.Same(back, c) {
+			if must.Do(t, json.Unmarshal(must.Get(json.Marshal(c))(t), &back)); !runfolder.SameJSON(back, c) {
 				t.Errorf("decoded from JSON: got %+v, want %+v", back, c)
 			}
 			c.Training.BatchSize, c.Training.MaxEpochs = 4, 2
@@ -55,7 +55,7 @@ func TestPresets(t *testing.T) {
 		before := c
 		err := c.Apply(test.preset)
 		var wrong *ConfigError
-		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), test.want) || !model.Same(c, before) {
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), test.want) || !runfolder.SameJSON(c, before) {
 			t.Errorf("%s for %s: got error %v, want %q", test.preset, test.task, err, test.want)
 		}
 	}

@@ -18,11 +18,12 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/pretrained"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/model"
 )
 
 // publishedFolder returns a copy of a folder of package pretrained, with a tokenizer of 41 ids: three special tokens
@@ -145,7 +146,7 @@ func TestPublishedClassifier(t *testing.T) {
 		logits := outputOf(t, len(ids), func(b *layers.Build, x *G.Node) (*G.Node, error) {
 			return reference.Classifier.Forward(b, x, layers.Mask{})
 		}, ids)
-		best, logProb := model.Likeliest(logits)
+		best, logProb := logit.Likeliest(logits)
 		if a.Text != m.Config.Task.Classes[best] || math.Abs(a.LogProb-logProb) > 1e-5 || len(a.Top) != 3 {
 			t.Errorf("%q: got %+v, want %s with log probability %g", a.Input, a, m.Config.Task.Classes[best], logProb)
 		}
@@ -181,7 +182,7 @@ func outputOf(t *testing.T, length int, forward func(b *layers.Build, x *G.Node)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := f.Call(model.IntTensor(ids, 1, length))
+	out, err := f.Call(ops.IntTensor(ids, 1, length))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +280,7 @@ func TestScoreText(t *testing.T) {
 			}, part)
 			for i := done - start; i < len(part); i++ {
 				row := logits[(i-1)*41:][:41]
-				best, logProb := model.Likeliest(row)
+				best, logProb := logit.Likeliest(row)
 				want -= logProb + float64(row[part[i]]-row[best])
 			}
 			done = start + len(part)

@@ -147,7 +147,7 @@ func PredictFile(ctx context.Context, m *model.Model, file string, w io.Writer, 
 		}
 		for i, a := range predicted {
 			if units := c.Data.SourceUnits; c.tagged() && (units == tokenizer.Words || units == tokenizer.Published) {
-				m.TokenTags(&a)
+				tokenTags(&m.Config.Task, &a)
 			}
 			answers[places[i]] = a
 		}

@@ -89,7 +89,7 @@ func (s *rowSet) complete(c *Config) error {
 	return c.planPass(s.Batches(s.batch))
 }
 
-// linearTexts returns the number of texts that the linear model learns: see Config.LinearTexts. If tokens have several
+// linearTexts returns the number of texts that the linear model learns: see beside.Texts. If tokens have several
 // pieces, it counts the pieces.
 func (s *rowSet) linearTexts(c *Config) int {
 	if c.Kind().Aligned {

@@ -41,8 +41,11 @@ func (t *Task) solveFirst(ctx context.Context, o train.RunOptions) ([]byte, erro
 	}
 	solved, _ := t.Linear()
 	if !t.Config.Mix || solved == nil {
-		var err error
-		if solved, t.held, err = t.fitLinear(ctx, t.Model, true); err != nil {
+		vectors, err := t.Features()
+		if err == nil {
+			solved, t.held, err = t.fitLinear(ctx, vectors, true)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -156,3 +156,24 @@ func entityF1(tags []string, b *layers.Build, logits, targets *G.Node) (train.Me
 		return sums[0] / max(sums[1], 1)
 	}}, err
 }
+
+// tokenTags leaves one tag per token in an answer of a rule for words: the tag of the token's first word.
+func tokenTags(r *data.Rule, a *model.Answer) {
+	words, _, err := r.Tagged(a.Input)
+	if err != nil || a.Err != nil {
+		return
+	}
+	firsts := func(answer string) string {
+		var tags []string
+		for i, tag := range strings.Fields(answer) {
+			if i == 0 || words[i-1].End < words[i].Start {
+				tags = append(tags, tag)
+			}
+		}
+		return strings.Join(tags, " ")
+	}
+	a.Text = firsts(a.Text)
+	for i, t := range a.Top {
+		a.Top[i].Text = firsts(t.Text)
+	}
+}

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task/judge"
 )
@@ -154,7 +154,7 @@ func TestTaggingPublished(t *testing.T) {
 		var tags []int
 		logProb := 0.0
 		for logits := range slices.Chunk(outputs[0].Network, m.Coder().Layout().Classes) {
-			best, p := model.Likeliest(logits)
+			best, p := logit.Likeliest(logits)
 			tags, logProb = append(tags, best), logProb+p
 		}
 		if text, err := m.Coder().Answer(tags); err != nil || text != a.Text || math.Abs(logProb-a.LogProb) > 1e-5 {

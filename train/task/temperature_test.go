@@ -22,8 +22,8 @@ func TestTemperature(t *testing.T) {
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
 	c.Training.MaxEpochs, c.Training.Stopping.KeepLast, c.Training.Optimizer.LearningRate = 15, true, 0.01
 	task, dir := trained(t, c)
-	if task.Mixture().Temperature <= 1.2 {
-		t.Fatalf("the mixture is %+v, want a temperature above 1.2 for a model that learned noise", task.Mixture())
+	if task.Mixture.Temperature <= 1.2 {
+		t.Fatalf("the mixture is %+v, want a temperature above 1.2 for a model that learned noise", task.Mixture)
 	}
 	calibrated := judged(t, task, task.Examples(), PredictOptions{})
 	opened, err := Open(dir)
@@ -34,8 +34,8 @@ func TestTemperature(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fitted := task.Mixture()
-	task.SetMixture(mixture{})
+	fitted := task.Mixture
+	task.Mixture = mixture{}
 	plain := judged(t, task, task.Examples(), PredictOptions{})
 	for i, j := range calibrated.Judged {
 		if p := plain.Judged[i].Answer; j.Answer.Text != p.Text || j.Answer.LogProb >= p.LogProb {
@@ -46,8 +46,8 @@ func TestTemperature(t *testing.T) {
 		}
 	}
 
-	if err := opened.Load(dir); err != nil || opened.Mixture() != fitted {
-		t.Errorf("Load: got %v and the mixture %+v, want %+v", err, opened.Mixture(), fitted)
+	if err := opened.Load(dir); err != nil || opened.Mixture != fitted {
+		t.Errorf("Load: got %v and the mixture %+v, want %+v", err, opened.Mixture, fitted)
 	}
 }
 

@@ -12,12 +12,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/runfolder/runlog"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task/judge"
 )
 
@@ -55,7 +55,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 	if !first || options.Log == nil {
 		options.Log = io.Discard
 	}
-	if t.Config.HasLinear() {
+	if t.Config.Kind().Linear {
 		if first {
 			err = t.takeBaseline(ctx, w)
 		}
@@ -135,7 +135,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 			return nil, err
 		}
 	}
-	if x := t.Mixture(); first && x != (model.Mixture{}) {
+	if x := t.Mixture; first && x != (logit.Mixture{}) {
 		if err := t.save(dir, x); err != nil {
 			return nil, err
 		}
@@ -178,7 +178,7 @@ func (t *Task) summary(r *train.Result) *Summary {
 }
 
 // save writes the weights of a model that answers with the mixture.
-func (t *Task) save(dir string, x model.Mixture) error {
+func (t *Task) save(dir string, x logit.Mixture) error {
 	return t.Trained().Save(filepath.Join(dir, runfolder.WeightsFile), x.Metadata(t.Config.id()))
 }
 
@@ -190,24 +190,24 @@ func (t *Task) beforeEpochs(w *runfolder.Writer, log io.Writer) error {
 	if t.Config.From.Dir != "" {
 		io.WriteString(log, "The run answers so until a check is better. In the end it mixes both, which usually brings 1 to 3 points more\n")
 	}
-	return t.save(w.Dir, model.Mixture{Linear: 1})
+	return t.save(w.Dir, logit.Mixture{Linear: 1})
 }
 
 // better returns the better one of the linear model and of the network at a check: an interrupted training answers with
 // it.
-func (t *Task) better(c train.Check) model.Mixture {
+func (t *Task) better(c train.Check) logit.Mixture {
 	l, _ := t.Linear()
 	if !t.Config.Mix || l == nil {
-		return model.Mixture{}
+		return logit.Mixture{}
 	}
 	names := []string{judge.KindOf(&t.Config.Config).Score.Name, "mean_absolute_error"} // one row has no r2
 	for _, m := range judge.KindOf(&t.Config.Config).Metrics {
 		linear, known := l.Values[m.Name]
 		if network := c.Metrics["val_"+m.Name]; known && slices.Contains(names, m.Name) && (network > linear) == !m.Lower {
-			return model.Mixture{}
+			return logit.Mixture{}
 		}
 	}
-	return model.Mixture{Linear: 1}
+	return logit.Mixture{Linear: 1}
 }
 
 // take lets the first process lock the folder, and begin or resume a run there. All processes return the same error.
@@ -265,7 +265,7 @@ func (t *Task) begin(ctx context.Context, w *runfolder.Writer) error {
 	raised.Training.MaxEpochs, raised.Training.Stopping.Patience = t.Config.Training.MaxEpochs, t.Config.Training.Stopping.Patience
 	raised.MoveTo(t.Config.Config)
 	saved.divide(t.kind.about())
-	if err := saved.Decide(t.Coder().Layout()); err != nil || !model.Same(raised, t.Config) {
+	if err := saved.Decide(t.Coder().Layout()); err != nil || !runfolder.SameJSON(raised, t.Config) {
 		return fmt.Errorf("%s holds a run with another configuration: choose another folder", w.Dir)
 	}
 	if err := w.CheckSizes(t.Params.Count()); err != nil {
@@ -276,10 +276,10 @@ func (t *Task) begin(ctx context.Context, w *runfolder.Writer) error {
 		return err
 	}
 	moved := saved
-	if moved.MoveTo(t.Config.Config); finished && model.Same(moved, t.Config) {
+	if moved.MoveTo(t.Config.Config); finished && runfolder.SameJSON(moved, t.Config) {
 		return ErrFinished
 	}
-	if model.Same(saved, t.Config) && !w.Has(runfolder.SummaryFile) {
+	if runfolder.SameJSON(saved, t.Config) && !w.Has(runfolder.SummaryFile) {
 		return nil
 	}
 	if err := saved.raisedTo(t.Config); err != nil {

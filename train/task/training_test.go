@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -25,7 +25,7 @@ func TestTraining(t *testing.T) {
 		c.Training.StepsPerEpoch, c.Training.CheckEvery = 10, 5
 		change(&c.Training)
 		var back Config
-		if must.Do(t, json.Unmarshal(must.Get(json.Marshal(c))(t), &back)); !model.Same(back, c) {
+		if must.Do(t, json.Unmarshal(must.Get(json.Marshal(c))(t), &back)); !runfolder.SameJSON(back, c) {
 			t.Fatalf("decoded from JSON: got %+v, want %+v", back.Training, c.Training)
 		}
 		task := made(t, c)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task/judge"
@@ -21,7 +22,7 @@ func (t *Task) mixes() bool {
 // temperature of a network alone, and sets the fields of the summary that depend on single answers. Only the first
 // process of a group does that, except for vectors.
 func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) error {
-	t.SetMixture(t.usualMixture())
+	t.Mixture = t.usualMixture()
 	k, c := t.Config.Kind(), &t.Config
 	if !c.FromRows() || !s.Best.Validated || !first && !k.Embeds {
 		return nil
@@ -29,7 +30,7 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 	var r *judge.Report
 	var err error
 	switch l, _ := t.Linear(); {
-	case t.mixes(), t.HasFeatures() && c.Task.Classes != nil:
+	case t.mixes(), k.Linear && c.Task.Classes != nil:
 		v, failed := t.readValidation(ctx)
 		if failed != nil {
 			return failed
@@ -54,21 +55,21 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 	}
 	s.Chance, s.Guesses = r.Chance, (k.Embeds || c.Task.Pairs) && t.guesses(r, s.Score)
 	if t.mixes() {
-		x := t.Mixture()
+		x := t.Mixture
 		s.Linear, s.Answers = &x.Linear, r.Values()
 	}
 	return nil
 }
 
 // usualMixture returns the mixture without validation rows.
-func (t *Task) usualMixture() model.Mixture {
+func (t *Task) usualMixture() logit.Mixture {
 	switch l, _ := t.Linear(); {
 	case !t.Config.Mix || l == nil:
-		return model.Mixture{}
+		return logit.Mixture{}
 	case t.Config.Solved():
-		return model.Mixture{Linear: 1}
+		return logit.Mixture{Linear: 1}
 	}
-	return model.Mixture{Linear: t.Config.usualLinear()}
+	return logit.Mixture{Linear: t.Config.usualLinear()}
 }
 
 // A validation has the validation rows as the model reads them.
@@ -86,7 +87,7 @@ const mostSides = 1 << 18
 func (t *Task) readValidation(ctx context.Context) (*validation, error) {
 	v := &validation{report: judge.New(t.Model, t.Examples())}
 	var err error
-	var both model.Mixture
+	var both logit.Mixture
 	switch {
 	case t.mixes() && t.Config.Solved(): // the network doesn't answer
 		both.Linear = 1
@@ -135,22 +136,22 @@ func (t *Task) chooseMixture(v *validation) {
 	s := &v.sides
 	switch known := len(s.classes)+len(s.numbers) > 0; {
 	case t.Config.Solved() && t.mixes():
-		x := model.Mixture{Linear: 1}
+		x := logit.Mixture{Linear: 1}
 		if known && s.numbers == nil {
 			x.Temperature = temperatureOf(s.linear, s.classes, s.width, leastTemperature)
 		}
-		t.SetMixture(x)
+		t.Mixture = x
 	case known && t.mixes():
-		t.SetMixture(s.mix(t.Config.usualLinear()))
+		t.Mixture = s.mix(t.Config.usualLinear())
 	case known:
-		t.SetMixture(model.Mixture{Temperature: temperatureOf(s.network, s.classes, s.width, 1)})
+		t.Mixture = logit.Mixture{Temperature: temperatureOf(s.network, s.classes, s.width, 1)}
 	}
 }
 
 // judgeMixed returns the report and the score of the validation rows, answered with the model's mixture.
 func (t *Task) judgeMixed(ctx context.Context, v *validation) (*judge.Report, judge.Score, error) {
-	loss := v.sides.loss(t.Mixture(), t.classWeights)
-	if err := t.Mix(v.answers, v.outputs, t.Mixture()); err != nil {
+	loss := v.sides.loss(t.Mixture, t.classWeights)
+	if err := t.Mix(v.answers, v.outputs, t.Mixture); err != nil {
 		return nil, judge.Score{}, err
 	}
 	v.report.Add(t.Model, v.answers)
@@ -160,7 +161,7 @@ func (t *Task) judgeMixed(ctx context.Context, v *validation) (*judge.Report, ju
 // values returns the validation metrics of the answers, as a check has them.
 func (v *validation) values(t *Task) map[string]float64 {
 	values := map[string]float64{}
-	for _, some := range []map[string]float64{v.report.Values(), v.ofLabel(&t.Config, t.Mixture())} {
+	for _, some := range []map[string]float64{v.report.Values(), v.ofLabel(&t.Config, t.Mixture)} {
 		for name, value := range some {
 			values["val_"+name] = value
 		}
@@ -169,7 +170,7 @@ func (v *validation) values(t *Task) map[string]float64 {
 }
 
 // ofLabel returns the monitored metric, if it is one of a single label: see classMetrics.
-func (v *validation) ofLabel(c *Config, x model.Mixture) map[string]float64 {
+func (v *validation) ofLabel(c *Config, x logit.Mixture) map[string]float64 {
 	name := strings.TrimPrefix(c.Training.Stopping.Monitor, "val_")
 	metric, label, ok := metrics.OfClass(name)
 	if !ok {
@@ -189,12 +190,12 @@ func (v *validation) ofLabel(c *Config, x model.Mixture) map[string]float64 {
 
 // averagePrecision returns the mean, over the rows of a class, of the share of this class among the rows for which the
 // class is as likely.
-func (s *sides) averagePrecision(x model.Mixture, class int) float64 {
+func (s *sides) averagePrecision(x logit.Mixture, class int) float64 {
 	logits := x.Logits(slices.Clone(s.network), s.linear, s.width)
 	p := make([]float64, len(s.classes))
 	for i := range p {
 		row := logits[i*s.width:][:s.width]
-		best, logProb := model.Likeliest(row)
+		best, logProb := logit.Likeliest(row)
 		p[i] = float64(row[class]-row[best]) + logProb
 	}
 	sum, count := 0.0, 0.0

@@ -9,10 +9,11 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/train/model"
 )
 
-// batch is the number of sources per call of PredictMixed.
+// batch is the number of sources per call of PredictAll.
 const batch = 1 << 13
 
 // Answers answers the sources of the examples and compares the model's answers with the examples' answers, the
@@ -31,18 +32,18 @@ func Answers(ctx context.Context, m *model.Model, examples []data.Example, o mod
 		r := New(m, examples)
 		return r, r.judgeVectors(ctx, m)
 	}
-	r, err := judgeMixed(ctx, m, examples, o, m.Mixture())
+	r, err := judge(m, examples, func(sources []string) ([]model.Answer, error) { return m.PredictAll(ctx, sources, o) })
 	if err != nil {
 		return nil, err
 	}
 	return r, r.BesideBaseline(ctx, m, examples)
 }
 
-// judgeMixed compares the answers of a mixture with the examples' answers.
-func judgeMixed(ctx context.Context, m *model.Model, examples []data.Example, o model.PredictOptions, x model.Mixture) (*Report, error) {
+// judge compares the answers that a function returns with the examples' answers.
+func judge(m *model.Model, examples []data.Example, answer func(sources []string) ([]model.Answer, error)) (*Report, error) {
 	r := New(m, examples)
 	for part := range slices.Chunk(r.Judged, batch) {
-		answers, err := m.PredictMixed(ctx, Sources(part), o, x)
+		answers, err := answer(Sources(part))
 		if err != nil {
 			return nil, err
 		}
@@ -86,7 +87,14 @@ func Baseline(ctx context.Context, m *model.Model, examples []data.Example) (*Re
 	if l, err := m.Linear(); l == nil || len(examples) == 0 {
 		return nil, err
 	}
-	return judgeMixed(ctx, m, examples, model.PredictOptions{}, model.Mixture{Linear: 1})
+	return judge(m, examples, func(sources []string) ([]model.Answer, error) {
+		x := logit.Mixture{Linear: 1}
+		answers, outputs, err := m.Outputs(ctx, sources, x)
+		if err == nil {
+			err = m.Mix(answers, outputs, x)
+		}
+		return answers, err
+	})
 }
 
 // New returns a report on the examples, without answers.

@@ -1,4 +1,4 @@
-package model
+package logit
 
 import (
 	"fmt"
@@ -32,8 +32,8 @@ func (x Mixture) Metadata(run string) map[string]string {
 	return metadata
 }
 
-// readMixture reads a mixture from the metadata of weights.
-func readMixture(metadata map[string]string) (x Mixture, err error) {
+// ReadMixture reads a mixture from the metadata of weights.
+func ReadMixture(metadata map[string]string) (x Mixture, err error) {
 	for _, n := range []struct {
 		key         string
 		value       *float64

@@ -1,0 +1,34 @@
+// Package logit has what packages that make or judge answers compute from the outputs of networks and linear models.
+package logit
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// Likeliest returns the class with the highest logit and the logarithm of its probability. If several logits are equal,
+// it returns the first.
+func Likeliest(logits []float32) (class int, logProb float64) {
+	for i, x := range logits {
+		if x > logits[class] {
+			class = i
+		}
+	}
+	sum := 0.0
+	for _, x := range logits {
+		sum += math.Exp(float64(x - logits[class]))
+	}
+	return class, -math.Log(sum)
+}
+
+// CheckFinite returns an error that wraps decode.ErrNotFinite if a number that a model has computed is NaN or infinite.
+func CheckFinite[F float32 | float64](values ...F) error {
+	for _, x := range values {
+		if x-x != 0 {
+			return fmt.Errorf("the model's output is %v, which is no answer: %w", x, decode.ErrNotFinite)
+		}
+	}
+	return nil
+}

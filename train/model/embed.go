@@ -1,0 +1,76 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/setting"
+)
+
+// Embed returns a vector of each text, and the number of tokens that the model read. As the model's folder says, it
+// puts the default prompt before each text, cuts long texts, pools the states and normalises the vectors. Like
+// PredictAll, Embed computes batches of texts with similar lengths, on all processors; a vector doesn't depend on the
+// other texts, except for rounding. A model of masked text embeds texts, too: a vector is the mean of the states before
+// its head.
+//
+// The error is an *InputError if the model doesn't embed texts, or if it can't read one of them. When ctx is done,
+// Embed returns ctx.Err().
+func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, int, error) {
+	if f, ok := m.network.(filler); ok {
+		m = f.embeds
+	}
+	if !m.Config.Kind().Embeds {
+		return nil, 0, &InputError{strings.Join(texts[:min(1, len(texts))], ""), fmt.Errorf("the model %s is of kind %s, and only models of kind %s embed texts: for its answers, use Model.Predict or heed predict", m.Config.Task.Name, m.Config.Task.Kind, data.KindEmbed)}
+	}
+	vectors, answers, tokens, err := m.Vectors(ctx, texts)
+	for _, a := range answers {
+		if err == nil && a.Err != nil {
+			return nil, 0, a.Err
+		}
+	}
+	return vectors, tokens, err
+}
+
+// Vectors returns a vector of each text, what else is known of the text, and the number of tokens that the model read.
+// If an answer has an Err, its vector is nil.
+func (m *Model) Vectors(ctx context.Context, texts []string) (vectors [][]float32, answers []Answer, tokens int, err error) {
+	vectors, answers = make([][]float32, len(texts)), make([]Answer, len(texts))
+	var rows []query
+	for i, text := range texts {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, 0, err
+		}
+		b, answer := m.encode(m.prompt + text)
+		if answers[i] = answer; answer.Err == nil {
+			rows = append(rows, query{ids: b.Inputs[:b.Lengths[0]], place: i})
+			tokens += b.Lengths[0]
+		}
+	}
+	if err := m.choose(ctx, rows, 1); err != nil {
+		return nil, nil, 0, err
+	}
+	for _, q := range rows {
+		vectors[q.place] = q.choices[0].vector
+	}
+	return vectors, answers, tokens, nil
+}
+
+// SetPrompt chooses the text that Embed puts before each text, by its name in the folder's
+// config_sentence_transformers.json, such as query. An empty name stands for no text. SetPrompt returns a *ConfigError
+// if there is no such name. Don't call it at the same time as Embed.
+func (m *Model) SetPrompt(name string) error {
+	var prompts map[string]string
+	if m.published != nil {
+		prompts = m.published.model.Prompts
+	}
+	text, ok := prompts[name]
+	if !ok && name != "" {
+		return setting.Errorf("%s must be one of the model's prompts, %q, got %q", setting.Path("prompt_name"), slices.Sorted(maps.Keys(prompts)), name)
+	}
+	m.prompt = text
+	return nil
+}
