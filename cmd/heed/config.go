@@ -349,10 +349,10 @@ var flagOf = map[string]string{
 	"training.optimizer.plateau.factor": "--plateau-factor",
 }
 
-// wrongFlag turns a *task.ConfigError into a usageError that names flags instead of settings. It returns other errors
+// wrongFlag turns a *model.ConfigError into a usageError that names flags instead of settings. It returns other errors
 // unchanged. If given isn't nil, it decides between flags that set the same value.
 func wrongFlag(err error, given *pflag.FlagSet) error {
-	var wrong *task.ConfigError
+	var wrong *model.ConfigError
 	if !errors.As(err, &wrong) {
 		return err
 	}

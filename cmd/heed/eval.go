@@ -17,6 +17,7 @@ import (
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/report"
 	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // An evaluation is one call of heed eval.
@@ -152,7 +153,7 @@ func (e *evaluation) run(cmd *cobra.Command, dir string) error {
 		return usagef("--answers %s promises %s, but answers are written as TSV or CSV: let its name end in .tsv or .csv", e.answers, form)
 	}
 	var m *model.Model
-	var s *task.Score
+	var s *judge.Score
 	var examples []data.Example
 	if e.files != nil && c.Kind().Rows {
 		m, examples, err = e.open(cmd, dir)
@@ -165,13 +166,13 @@ func (e *evaluation) run(cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	var r *task.Report
+	var r *judge.Report
 	if examples != nil {
-		if r, err = task.Judge(cmd.Context(), m, examples, e.options); err != nil {
+		if r, err = judge.Answers(cmd.Context(), m, examples, e.options); err != nil {
 			return err
 		}
 	}
-	if err := e.print(cmd.OutOrStdout(), task.ScoresOf(m, s, r), r); err != nil {
+	if err := e.print(cmd.OutOrStdout(), judge.ScoresOf(m, s, r), r); err != nil {
 		return err
 	}
 	if e.answers != "" {
@@ -191,7 +192,7 @@ func (e *evaluation) run(cmd *cobra.Command, dir string) error {
 }
 
 // published scores a published text model on the files.
-func (e *evaluation) published(cmd *cobra.Command, dir string, k task.Kind) error {
+func (e *evaluation) published(cmd *cobra.Command, dir string, k model.Kind) error {
 	switch {
 	case !k.Generates && !k.Rows:
 		return usagef("%s embeds texts, so it has no answers to score", dir)
@@ -217,7 +218,7 @@ func (e *evaluation) published(cmd *cobra.Command, dir string, k task.Kind) erro
 		_, err := fmt.Fprintln(stdout, s)
 		return err
 	}
-	return e.print(stdout, task.TextScoresOf(m, s), nil)
+	return e.print(stdout, judge.TextScoresOf(m, s), nil)
 }
 
 // name returns the name of the evaluated data.
@@ -229,7 +230,7 @@ func (e *evaluation) name() string {
 }
 
 // print prints the report, if there is one, or the scores as JSON.
-func (e *evaluation) print(w io.Writer, s task.Scores, r *task.Report) error {
+func (e *evaluation) print(w io.Writer, s judge.Scores, r *judge.Report) error {
 	if e.asJSON {
 		line, err := text.JSON(s)
 		if err == nil {
@@ -246,7 +247,7 @@ func (e *evaluation) print(w io.Writer, s task.Scores, r *task.Report) error {
 
 // score scores a run on its validation set, or on the files of a text. Without --json, it prints the score. It returns
 // also the run's model and its validation examples, which are nil for text.
-func (e *evaluation) score(cmd *cobra.Command, dir string) (*model.Model, *task.Score, []data.Example, error) {
+func (e *evaluation) score(cmd *cobra.Command, dir string) (*model.Model, *judge.Score, []data.Example, error) {
 	t, err := openTask(cmd, dir, e.files, nil, true, func(c *task.Config) { readAs(&c.Data, e.as) })
 	if err != nil {
 		return nil, nil, nil, err

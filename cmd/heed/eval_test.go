@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/must"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // The scores of a file agree with the answers that heed eval writes.
@@ -79,7 +79,7 @@ func TestEvalClassificationAndTagging(t *testing.T) {
 			path := newFile(t, "test.csv", test.content)
 			out := succeed(t, "eval", dir, "--data="+path)
 			hasWords(t, out, test.want...)
-			var scores task.Scores
+			var scores judge.Scores
 			if line := succeed(t, "eval", dir, "--data="+path, "--json"); json.Unmarshal([]byte(line), &scores) != nil || strings.Count(line, "\n") != 1 {
 				t.Errorf("heed eval --json prints %q, want one line with an object", line)
 			}

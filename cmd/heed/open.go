@@ -113,7 +113,7 @@ func openTask(cmd *cobra.Command, dir string, files, validation []string, others
 		change(&c)
 	}
 	t, err := newTask(cmd.Context(), c)
-	var wrong *task.ConfigError
+	var wrong *model.ConfigError
 	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, model.ErrFrom) && !filepath.IsAbs(c.Data.File) {
 		err = fmt.Errorf("%w, in the current folder", err)
 	}
@@ -136,7 +136,7 @@ func openTask(cmd *cobra.Command, dir string, files, validation []string, others
 }
 
 // raises reports whether the error is about a setting that --resume may raise.
-func raises(wrong *task.ConfigError) bool {
+func raises(wrong *model.ConfigError) bool {
 	return slices.Contains(wrong.Paths(), "training.max_epochs") || slices.Contains(wrong.Paths(), "training.stopping.patience")
 }
 

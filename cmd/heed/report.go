@@ -132,7 +132,7 @@ func addAnswers(cmd *cobra.Command, r *report.Run, dir string, c task.Config) er
 		if err != nil {
 			return err
 		}
-		return r.AddAnswers(cmd.Context(), task.Of(m))
+		return r.AddAnswers(cmd.Context(), m, nil)
 	}
 	c.From.Dir = cmp.Or(baseOf(cmd.Flags()), c.From.Dir)
 	t, err := newTask(cmd.Context(), c)
@@ -150,5 +150,5 @@ func addAnswers(cmd *cobra.Command, r *report.Run, dir string, c task.Config) er
 	if err := t.Load(dir); err != nil {
 		return withoutWeights(err, dir)
 	}
-	return r.AddAnswers(cmd.Context(), t)
+	return r.AddAnswers(cmd.Context(), t.Model, t)
 }

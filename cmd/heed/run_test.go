@@ -20,6 +20,7 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // readRun returns a run's summary and history.
@@ -103,9 +104,9 @@ func TestTrainEvalPredict(t *testing.T) {
 			out := succeed(t, small(flags...)...)
 
 			c := must.Get(task.ReadConfig(dir))(t)
-			kind := c.Kind()
+			kind := judge.KindOf(&c.Config)
 			s, history := readRun(t, dir)
-			whole := kind.Score // score of all validation rows together
+			whole := kind.Score.Name // score of all validation rows together
 			if kind.Embeds {
 				whole = "mrr"
 			}
@@ -115,7 +116,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			best := history[0]
 			for i, e := range history {
 				loss := fmt.Sprintf("Epoch %d: Train=%.3f, Val=%.3f; ", i, e.TrainLoss, e.ValLoss)
-				score := fmt.Sprintf("; %s: Train=%.3f, Val=%.3f", kind.Score, e.Metrics["train_"+kind.Score], e.Metrics["val_"+kind.Score])
+				score := fmt.Sprintf("; %s: Train=%.3f, Val=%.3f", kind.Score.Name, e.Metrics["train_"+kind.Score.Name], e.Metrics["val_"+kind.Score.Name])
 				hasWords(t, out, loss, score)
 				if e.ValLoss < best.ValLoss {
 					best = e

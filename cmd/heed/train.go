@@ -497,7 +497,7 @@ func (r *training) writeReport(cmd *cobra.Command, t *task.Task, dir string) {
 	path := filepath.Join(dir, runfolder.ReportFile)
 	page, _, err := readRunPage(cmd, dir, private)
 	if err == nil {
-		err = page.AddAnswers(cmd.Context(), t)
+		err = page.AddAnswers(cmd.Context(), t.Model, t)
 	}
 	if err == nil {
 		err = putWhole(atomicfile.WriteFile, path, page.Write)

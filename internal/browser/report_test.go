@@ -41,7 +41,7 @@ func longRun(t *testing.T, dir string) string {
 	}
 	defer f.Close()
 	page := report.FromTask(dir, run)
-	if err := page.AddAnswers(t.Context(), &task.Task{Model: model}); err != nil {
+	if err := page.AddAnswers(t.Context(), model, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := page.Write(f); err != nil {

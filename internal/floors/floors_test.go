@@ -28,6 +28,7 @@ var floors = [][]string{
 	{"train/task/serve/openai"},
 	{"train/report", "train/task/serve"},
 	{"train/task", "train/mpi", "internal/llama2c"},
+	{"train/task/judge"},
 	{"train/model"},
 	{"internal/linear/beside", "internal/logit", "internal/runfolder/runlog", "layers/pretrained"},
 	{"train", "layers/decode"},
@@ -43,7 +44,7 @@ var floors = [][]string{
 	{"data/tokenizer/internal/models"},
 	{"data/tokenizer/internal/format", "data/tokenizer/internal/patterns", "data/tokenizer/internal/trie"},
 	{"data/tokenizer/internal/characters", "data/tokenizer/internal/pipe"},
-	{"internal/apart", "internal/jsonkeys", "internal/must", "internal/setting", "internal/text", "internal/webpage"},
+	{"internal/apart", "internal/jsonkeys", "internal/metrics", "internal/must", "internal/setting", "internal/text", "internal/webpage"},
 }
 
 // floorOf returns the floor of a package, or -1 if it has none.

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // binary has the charts of a model that answers with one of two labels, for the rarer label of the rows.
@@ -31,7 +31,7 @@ type polyline struct {
 const calibrationBins = 10
 
 // binaryOf returns the charts for a report whose rows have two labels, or nil.
-func binaryOf(r *task.Report, classes []string) *binary {
+func binaryOf(r *judge.Report, classes []string) *binary {
 	type row struct {
 		p     float64 // probability of the label
 		right bool    // whether the row has it

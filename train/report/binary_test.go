@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/train/model"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 func TestBinary(t *testing.T) {
-	r := &task.Report{}
+	r := &judge.Report{}
 	for _, x := range []struct {
 		p    float64 // of odd
 		want string
@@ -18,7 +18,7 @@ func TestBinary(t *testing.T) {
 		if x.p < 0.5 {
 			answer = model.Answer{Text: "even", LogProb: math.Log(1 - x.p)}
 		}
-		r.Judged = append(r.Judged, task.Judged{References: []string{x.want}, Answer: answer})
+		r.Judged = append(r.Judged, judge.Judged{References: []string{x.want}, Answer: answer})
 	}
 	b := binaryOf(r, []string{"even", "odd"})
 	if b == nil || b.Label != "odd" || b.Rows != 7 || b.Positives != 3 || len(b.Recall.Dots) != 3 || len(b.Calibration.Dots) != 6 {
@@ -33,7 +33,7 @@ func TestBinary(t *testing.T) {
 	if d := b.Recall.Dots[2]; d.X != scatterSize || d.Y != scatterSize/2 || d.Title != "threshold 0.15: recall 100 %, precision 50.0 %" {
 		t.Errorf("the last threshold is %+v", d)
 	}
-	if binaryOf(r, []string{"even", "odd", "none"}) != nil || binaryOf(&task.Report{Judged: r.Judged[:1]}, []string{"even", "odd"}) != nil {
+	if binaryOf(r, []string{"even", "odd", "none"}) != nil || binaryOf(&judge.Report{Judged: r.Judged[:1]}, []string{"even", "odd"}) != nil {
 		t.Error("three labels, or rows of one label, have charts, want none")
 	}
 }

@@ -145,7 +145,7 @@ func criterion(runs []*Run) (name string, lower bool) {
 	if s.Monitor != "" && !strings.HasSuffix(s.Monitor, "loss") && same(runs, func(r *Run) string { return r.Config.Stopping.Monitor }) {
 		return s.Monitor, s.Mode != "max"
 	}
-	return "val_" + runs[0].scoreName(), runs[0].kind.LowerIsBetter
+	return "val_" + runs[0].scoreName(), runs[0].kind.Score.Lower
 }
 
 // Sorted returns the runs with the best first, and the name of the value that decides, such as val_accuracy: the value
@@ -187,7 +187,7 @@ func scores(runs []*Run, names []string) (t table, shared []row) {
 	}
 	results := []result{
 		{"validation loss", named("val_loss"), true},
-		{"validation " + score, func(r *Run) string { return "val_" + r.scoreName() }, runs[0].kind.LowerIsBetter},
+		{"validation " + score, func(r *Run) string { return "val_" + r.scoreName() }, runs[0].kind.Score.Lower},
 		{"training loss", named("train_loss"), true},
 	}
 	if name, lower := criterion(runs); name != "val_"+runs[0].scoreName() {

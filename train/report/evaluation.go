@@ -8,7 +8,7 @@ import (
 
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // An evaluation is the data of the template evaluation.
@@ -23,17 +23,17 @@ type evaluation struct {
 // scores of each class, mistakes of every class and, for models that classify whole inputs, what each word did to a
 // listed answer. The model must be the one that made the report. The page's title is the name of the task and name. The
 // page contains texts of the data. WriteEvaluation returns an error if ctx ends or if the model fails.
-func WriteEvaluation(ctx context.Context, w io.Writer, name string, m *model.Model, r *task.Report) error {
-	v := &evaluation{Title: text.EscapeExcept(m.Config.Task.Name+": "+name, ""), answers: answers{Task: task.Of(m), whole: true}}
+func WriteEvaluation(ctx context.Context, w io.Writer, name string, m *model.Model, r *judge.Report) error {
+	v := &evaluation{Title: text.EscapeExcept(m.Config.Task.Name+": "+name, ""), answers: answers{Model: m, whole: true}}
 	if err := v.show(ctx, r); err != nil {
 		return err
 	}
-	v.Lead, v.Tiles = scored(task.ScoresOf(m, nil, r), r, baselineName(m.Config.Kind()))
+	v.Lead, v.Tiles = scored(judge.ScoresOf(m, nil, r), r, baselineName(m.Config.Kind()))
 	return write(w, "evaluation", v.Title, v)
 }
 
 // scored returns the sentence below the title of an evaluation, and its tiles.
-func scored(s task.Scores, r *task.Report, baseline string) (lead string, tiles []tile) {
+func scored(s judge.Scores, r *judge.Report, baseline string) (lead string, tiles []tile) {
 	if s.Right != nil {
 		tiles = append(tiles, tile{percent(float64(*s.Right) / float64(s.Total)), spoken(s.Score)})
 	} else if s.Value != nil {

@@ -14,12 +14,13 @@ import (
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // evaluated returns the page about a model's answers to all validation examples and more.
 func evaluated(t *testing.T, learned *task.Task, more ...data.Example) string {
 	t.Helper()
-	r := must.Get(task.Judge(t.Context(), learned.Model, append(learned.Examples(), more...), model.PredictOptions{}))(t)
+	r := must.Get(judge.Answers(t.Context(), learned.Model, append(learned.Examples(), more...), model.PredictOptions{}))(t)
 	var s strings.Builder
 	must.Do(t, WriteEvaluation(t.Context(), &s, "<test>.csv", learned.Model, r))
 	return s.String()
@@ -73,7 +74,7 @@ func TestEvaluationOfEveryKind(t *testing.T) {
 
 func TestEvaluationStops(t *testing.T) {
 	learned, _ := trained(t, "classification", rows(func(i int) string { return []string{"a", "b"}[i%2] }), nil)
-	r := must.Get(task.Judge(t.Context(), learned.Model, learned.Examples(), model.PredictOptions{}))(t)
+	r := must.Get(judge.Answers(t.Context(), learned.Model, learned.Examples(), model.PredictOptions{}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var s strings.Builder
@@ -85,11 +86,11 @@ func TestEvaluationStops(t *testing.T) {
 // Each class lists its own mistakes. The class with the most mistakes comes first.
 func TestByClass(t *testing.T) {
 	var c score.Confusion
-	var wrong []task.Judged
+	var wrong []judge.Judged
 	for i, right := range []string{"b", "a", "b", "", "c"} {
 		c.Add(map[bool]string{true: "c", false: "x"}[right == "c"], right)
 		if right != "c" {
-			wrong = append(wrong, task.Judged{Source: strconv.Itoa(i), References: []string{right}})
+			wrong = append(wrong, judge.Judged{Source: strconv.Itoa(i), References: []string{right}})
 		}
 	}
 	groups, titles := byClass(c.Classes(), wrong)

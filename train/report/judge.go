@@ -15,7 +15,7 @@ import (
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/score"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // An example is a source with the model's answer. Its texts are safe to show.
@@ -51,7 +51,7 @@ const (
 
 // judge adds the model's answers to some validation examples.
 func (v *answers) judge(ctx context.Context) error {
-	examples := v.Examples()
+	examples := v.examples
 	if len(examples) == 0 {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (v *answers) judge(ctx context.Context) error {
 	if k := v.Config.Kind(); (v.twoLabels() || k.Embeds) && !v.Config.Drawn() && len(examples) <= judgedAll {
 		some = examples // a rare label has too few rows in a sample, and a rank depends on the number of texts
 	}
-	r, err := task.Judge(ctx, v.Model, some, model.PredictOptions{})
+	r, err := judge.Answers(ctx, v.Model, some, model.PredictOptions{})
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (v *answers) judge(ctx context.Context) error {
 func (v *answers) twoLabels() bool { return v.Config.Kind().Classes && len(v.Config.Task.Classes) == 2 }
 
 // show adds the answers of a report to the page.
-func (v *answers) show(ctx context.Context, r *task.Report) error {
+func (v *answers) show(ctx context.Context, r *judge.Report) error {
 	v.Report = r
 	switch k := v.Config.Kind(); {
 	case k.Numbers, k.Embeds:
@@ -100,8 +100,8 @@ func (v *answers) show(ctx context.Context, r *task.Report) error {
 		return nil
 	}
 	order := slices.Clone(r.Judged) // highest probability first
-	slices.SortStableFunc(order, func(a, b task.Judged) int { return cmp.Compare(b.Answer.LogProb, a.Answer.LogProb) })
-	var right, wrong []task.Judged
+	slices.SortStableFunc(order, func(a, b judge.Judged) int { return cmp.Compare(b.Answer.LogProb, a.Answer.LogProb) })
+	var right, wrong []judge.Judged
 	for _, j := range order {
 		if j.Right {
 			right = append(right, j)
@@ -110,7 +110,7 @@ func (v *answers) show(ctx context.Context, r *task.Report) error {
 		}
 	}
 	slices.Reverse(right) // lowest probability first
-	groups, titles, limit := [][]task.Judged{wrong}, []string{"Wrong answers, highest confidence first"}, shownExamples
+	groups, titles, limit := [][]judge.Judged{wrong}, []string{"Wrong answers, highest confidence first"}, shownExamples
 	if v.whole && !v.Config.Kind().AnswerUnits {
 		groups, titles = byClass(r.Classes.Classes(), wrong)
 		limit = max(1, min(limit, listedMistakes/max(1, len(groups))))
@@ -134,7 +134,7 @@ func (v *answers) show(ctx context.Context, r *task.Report) error {
 
 // showRanks adds the rows whose source is nearer to another text than to the right one.
 func (v *answers) showRanks(ctx context.Context) error {
-	var wrong []task.Judged
+	var wrong []judge.Judged
 	for _, j := range v.Report.Judged {
 		if !j.Right {
 			right, _, _ := strings.Cut(j.References[0], "\t") // hard negatives follow
@@ -142,7 +142,7 @@ func (v *answers) showRanks(ctx context.Context) error {
 			wrong = append(wrong, j)
 		}
 	}
-	slices.SortStableFunc(wrong, func(a, b task.Judged) int { return cmp.Compare(b.Edits, a.Edits) })
+	slices.SortStableFunc(wrong, func(a, b judge.Judged) int { return cmp.Compare(b.Edits, a.Edits) })
 	examples, err := v.list(ctx, wrong, 2*shownExamples)
 	if examples != nil {
 		v.Wrong = []mistakes{{"Right texts with the worst ranks", examples}}
@@ -151,7 +151,7 @@ func (v *answers) showRanks(ctx context.Context) error {
 }
 
 // list returns the first examples, up to limit different ones, in the form that the page shows.
-func (v *answers) list(ctx context.Context, judged []task.Judged, limit int) (list []example, err error) {
+func (v *answers) list(ctx context.Context, judged []judge.Judged, limit int) (list []example, err error) {
 	seen := map[example]bool{}
 	for _, j := range judged {
 		apart := j
@@ -204,7 +204,7 @@ func spread(examples []data.Example, pairs bool) []data.Example {
 
 // exampleOf returns a judged example in the form that the page shows. It marks where a wrong answer differs from the
 // right one only if an answer has several units: the letters of a label mean nothing.
-func exampleOf(j task.Judged, several bool, units tokenizer.Units) example {
+func exampleOf(j judge.Judged, several bool, units tokenizer.Units) example {
 	e := example{Source: shown(j.Source), Answered: j.Answer.Err == nil, Sure: percent(math.Exp(j.Answer.LogProb))}
 	e.Found, e.Marked = entityList(j.Answer.Spans), entityList(j.Spans)
 	if j.Right {
@@ -281,14 +281,14 @@ type length struct {
 }
 
 // lengthsOf divides the sources into ranges of lengths.
-func lengthsOf(r *task.Report, units tokenizer.Units) []length {
-	lengthOf := func(j task.Judged) int {
+func lengthsOf(r *judge.Report, units tokenizer.Units) []length {
+	lengthOf := func(j judge.Judged) int {
 		if units != "" && units != tokenizer.Characters {
 			return len(strings.Fields(j.Source))
 		}
 		return utf8.RuneCountInString(j.Source)
 	}
-	order := slices.SortedStableFunc(slices.Values(r.Judged), func(a, b task.Judged) int { return cmp.Compare(lengthOf(a), lengthOf(b)) })
+	order := slices.SortedStableFunc(slices.Values(r.Judged), func(a, b judge.Judged) int { return cmp.Compare(lengthOf(a), lengthOf(b)) })
 	low, high := lengthOf(order[0]), lengthOf(order[len(order)-1])
 	width := (high - low + shownLengths) / shownLengths
 	var lengths []length
@@ -383,12 +383,13 @@ func scoresOf(classes []score.ClassScore, limit int) []score.ClassScore {
 
 // answers is the data of the template answers.
 type answers struct {
-	*task.Task
+	*model.Model
+	examples []data.Example // for validation
 	Private  bool
 	whole    bool   // whether the page is about all answers of an evaluation
 	Smoothed string // what label smoothing does to confidences; empty if there is none
 
-	Report    *task.Report
+	Report    *judge.Report
 	Some      bool // the Report has only some of the examples
 	Wrong     []mistakes
 	Unlisted  int // number of classes whose mistakes aren't in Wrong
@@ -415,8 +416,8 @@ type mistakes struct {
 
 // byClass divides wrong answers, in their order, by their right class, and returns the classes with the most mistakes
 // first.
-func byClass(classes []score.ClassScore, wrong []task.Judged) (groups [][]task.Judged, titles []string) {
-	found := map[string][]task.Judged{}
+func byClass(classes []score.ClassScore, wrong []judge.Judged) (groups [][]judge.Judged, titles []string) {
+	found := map[string][]judge.Judged{}
 	for _, j := range wrong {
 		found[j.References[0]] = append(found[j.References[0]], j)
 	}

@@ -12,7 +12,7 @@
 //	run, err := task.ReadRun(dir)
 //	...
 //	page := report.FromTask(dir, run)
-//	err = page.AddAnswers(ctx, t) // t is the task.Task with the run's weights
+//	err = page.AddAnswers(ctx, t.Model, t) // t is the task.Task with the run's weights
 //	...
 //	err = page.Save("report.html")
 //
@@ -46,7 +46,7 @@ import (
 	"github.com/heed-go/heed/internal/webpage"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/score"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // A Run describes a training run for a page. Its Result needs at least one check in the History.
@@ -76,7 +76,7 @@ type Run struct {
 
 	dir          string        // run folder of a task; empty if there is none
 	task, seed   string        // of a task; empty if there is none
-	kind         task.Kind     // of a task; zero if there is none
+	kind         judge.Kind    // of a task; zero if there is none
 	texts        []tile        // scores of a task whose rows have several texts; nil for other tasks
 	unit         string        // unit of losses, after a comma; empty if there is none
 	linear       *float64      // weight of the linear model in a task's answers: see task.Summary
@@ -198,12 +198,12 @@ func (r *Run) name() string {
 }
 
 // scoreName returns the name of the metric that says how good the model is.
-func (r *Run) scoreName() string { return cmp.Or(r.kind.Score, "accuracy") }
+func (r *Run) scoreName() string { return cmp.Or(r.kind.Score.Name, "accuracy") }
 
 // scored returns a check's validation score as text, and whether there is one. A share of right answers is in percent.
 func (r *Run) scored(c train.Check) (value string, known bool) {
 	score, known := c.Metrics["val_"+r.scoreName()]
-	if r.kind.Score != "" && !r.kind.Share {
+	if r.kind.Score.Name != "" && !r.kind.Score.Share {
 		return short(score), known && c.Validated
 	}
 	return percent(score), known && c.Validated

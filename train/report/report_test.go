@@ -20,6 +20,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // trained trains a small model. If content isn't empty, it is the text of the data file. It returns the task, and a
@@ -120,7 +121,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 			answered := func(private bool) string {
 				r := read()
 				r.Private = private
-				must.Do(t, r.AddAnswers(t.Context(), learned))
+				must.Do(t, r.AddAnswers(t.Context(), learned.Model, learned))
 				return written(t, r)
 			}
 			page := answered(false)
@@ -318,7 +319,7 @@ func TestPrivate(t *testing.T) {
 	for _, private := range []bool{true, false} {
 		r := read()
 		r.Private = private
-		must.Do(t, r.AddAnswers(t.Context(), learned))
+		must.Do(t, r.AddAnswers(t.Context(), learned.Model, learned))
 		both := made(3, nil)
 		both.Config.Data.File, both.Config.Data.TargetFile, both.Config.Data.ValidationTargetFile = "/zebra/sources", "/zebra/answers", "/zebra/held"
 		both.Config.Data.MoreFiles, both.Config.From.Dir = []string{"/zebra/more"}, "/zebra/first"
@@ -392,7 +393,7 @@ func TestDiffer(t *testing.T) {
 
 // A wrong label stands beside the right one as it is. A wrong sequence has a mark where it differs.
 func TestExampleOfMarksSequencesOnly(t *testing.T) {
-	wrong := task.Judged{Source: "a", References: []string{"shipping"}, Answer: model.Answer{Text: "shopping"}}
+	wrong := judge.Judged{Source: "a", References: []string{"shipping"}, Answer: model.Answer{Text: "shopping"}}
 	if e := exampleOf(wrong, false, tokenizer.Characters); e.Answer != (parts{Before: "shopping"}) || e.Want != (parts{Before: "shipping"}) {
 		t.Errorf("for a label, got %+v and %+v, want both without a middle", e.Answer, e.Want)
 	}
@@ -530,9 +531,10 @@ func TestCompare(t *testing.T) {
 func TestMonitoredTiles(t *testing.T) {
 	r := &Run{
 		Config:       train.Config{Stopping: train.StoppingConfig{Monitor: "val_recall[odd]", Mode: "max"}},
-		kind:         task.Kind{Kind: model.Kind{Classes: true}, Score: "accuracy", Share: true},
+		kind:         judge.Kind{Kind: model.Kind{Classes: true}},
 		mostFrequent: func(metric string) (string, float64, bool) { return "even", 0.9, metric == "accuracy" },
 	}
+	r.kind.Score.Name, r.kind.Score.Share = "accuracy", true
 	c := train.Check{Validated: true, Metrics: map[string]float64{"val_accuracy": 0.95, "val_recall[odd]": 0.4}}
 	want := []tile{{"40.0 %", "validation recall of odd"}, {"95.0 %", "validation accuracy"}, {"90.0 %", "accuracy of always answering even"}}
 	if got := r.scoreTiles(c); !slices.Equal(got, want) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // A scatter is a plot of a model's numbers over the right numbers. Both axes have the same range, so that right answers
@@ -41,7 +41,7 @@ type distant struct {
 
 // scatterOf returns the plot of a report, or nil if no row has an answer. It also returns the examples whose answers
 // are farthest from the right numbers. The function show makes a source readable.
-func scatterOf(r *task.Report, show func(source string) string) (*scatter, []distant) {
+func scatterOf(r *judge.Report, show func(source string) string) (*scatter, []distant) {
 	var far []distant
 	var pairs [][2]float64 // right number and answer
 	low, high := math.Inf(1), math.Inf(-1)

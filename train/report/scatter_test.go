@@ -8,6 +8,7 @@ import (
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // The page about a regression of pairs has a plot and the farthest answers, but nothing about right answers. A private
@@ -22,7 +23,7 @@ func TestScatter(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		r := read()
 		r.Private = private
-		must.Do(t, r.AddAnswers(t.Context(), learned))
+		must.Do(t, r.AddAnswers(t.Context(), learned.Model, learned))
 		want, unwanted := []string{`<svg class="scatter"`, "<circle", "validation R²", "The validation R² is", "Mean absolute error"}, []string{"right answers", "nats", "of the validation rows"}
 		texts := []string{"Answers farthest from the right numbers", "│ okapi"}
 		if private {
@@ -36,7 +37,7 @@ func TestScatter(t *testing.T) {
 
 func TestScatterOf(t *testing.T) {
 	number := func(x float64) *float64 { return &x }
-	r := &task.Report{Judged: []task.Judged{
+	r := &judge.Report{Judged: []judge.Judged{
 		{Source: "a", References: []string{"0"}, Answer: model.Answer{Number: number(1)}},
 		{Source: "b", References: []string{"10"}, Answer: model.Answer{Number: number(5)}},
 		{Source: "c", References: []string{"3"}},

@@ -17,6 +17,7 @@ import (
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // hidden lists settings of a task that pages leave out: they are only for programs, or contain text from the data.
@@ -35,7 +36,7 @@ func FromTask(dir string, t *task.Run) *Run {
 		Title:  c.Task.Name, About: learned(t, best),
 		Config:   c.Training.Config,
 		Settings: settings,
-		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), kind: c.Kind(), stepSeconds: t.Seconds, described: describedRows(&c, "", false),
+		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), kind: judge.KindOf(&c.Config), stepSeconds: t.Seconds, described: describedRows(&c.Config, "", false),
 	}
 	if r.kind.AnswerUnits || r.kind.Generates { // otherwise an answer is one label or number in any units
 		r.units = fmt.Sprint(c.Data.SourceUnits, c.Data.TargetUnits)
@@ -96,25 +97,25 @@ func baselineName(k model.Kind) string {
 
 // learned returns the name of the task and the score of the check whose weights are kept, in words.
 func learned(t *task.Run, best train.Check) string {
-	c, k := &t.Config, t.Config.Kind()
+	c, k := &t.Config, judge.KindOf(&t.Config.Config)
 	learned := "the task " + c.Task.Name
 	if c.Task.About != "" {
 		learned += " (" + c.Task.About + ")"
 	}
 	name, score, known := textScore(t)
 	if !known {
-		name = k.Score
+		name = k.Score.Name
 		score, known = best.Metrics["val_"+name]
 	}
 	beside := ""
-	if b, ok := t.Baseline[name]; ok && k.Share {
+	if b, ok := t.Baseline[name]; ok && k.Score.Share {
 		beside = fmt.Sprintf("; %s has %s", baselineName(k.Kind), percent(b))
 	} else if ok {
 		beside = fmt.Sprintf("; %s has %s", baselineName(k.Kind), short(b))
 	}
 	switch {
 	case !known || !best.Validated:
-	case !k.Share:
+	case !k.Score.Share:
 		learned += fmt.Sprintf(". The validation %s is %s%s", spoken(name), short(score), beside)
 	default:
 		learned += fmt.Sprintf(". %s of the validation %s are %s%s", percent(score), k.Unit, k.Right, beside)
@@ -123,12 +124,15 @@ func learned(t *task.Run, best train.Check) string {
 }
 
 // AddAnswers lets the model answer validation examples, and adds to the page: right and wrong answers, a text written
-// by the model, a picture of its attention, and a description of the data. The task must have the weights of the run. A
-// task of task.Of has no examples and no data. AddAnswers returns an error if ctx ends or if the
-// model fails.
-func (r *Run) AddAnswers(ctx context.Context, t *task.Task) error {
-	r.mostFrequent = t.MostFrequent
-	v := &answers{Task: t, Private: r.Private, Smoothed: smoothed(&t.Config)}
+// by the model, a picture of its attention, and a description of the data. The model must have the weights of the run.
+// The task has the data. If t is nil, there are no examples and no description. AddAnswers returns an error if ctx ends
+// or if the model fails.
+func (r *Run) AddAnswers(ctx context.Context, m *model.Model, t *task.Task) error {
+	v, described := &answers{Model: m, Private: r.Private}, ""
+	if t != nil {
+		v.examples, v.Smoothed, described = t.Examples(), smoothed(&t.Config), t.DescribeData()
+		r.mostFrequent = t.MostFrequent
+	}
 	if err := v.judge(ctx); err != nil {
 		return err
 	}
@@ -146,7 +150,7 @@ func (r *Run) AddAnswers(ctx context.Context, t *task.Task) error {
 	if err := templates.ExecuteTemplate(&html, "answers", v); err != nil {
 		return err
 	}
-	r.examples, r.described, r.Params = template.HTML(html.String()), describedRows(&t.Config, t.DescribeData(), r.Private), cmp.Or(r.Params, t.Params.Count())
+	r.examples, r.described, r.Params = template.HTML(html.String()), describedRows(&m.Config, described, r.Private), cmp.Or(r.Params, m.Params.Count())
 	return nil
 }
 
@@ -186,8 +190,8 @@ func (v *answers) attend() error {
 	const symbols = 16
 	input := v.Config.Task.Example
 	if v.Report != nil && !v.Config.Drawn() {
-		input = slices.MinFunc(v.Report.Judged, func(a, b task.Judged) int {
-			far := func(j task.Judged) int {
+		input = slices.MinFunc(v.Report.Judged, func(a, b judge.Judged) int {
+			far := func(j judge.Judged) int {
 				n := max(utf8.RuneCountInString(j.Source)-symbols, symbols-utf8.RuneCountInString(j.Source))
 				if !j.Right {
 					n += 1 << 20
@@ -215,7 +219,7 @@ func (v *answers) attend() error {
 
 // describedRows returns rows that describe a task's data, from the lines in description, which may be empty. If private
 // is true, they have no text from the data and no path.
-func describedRows(c *task.Config, description string, private bool) (rows []row) {
+func describedRows(c *model.Config, description string, private bool) (rows []row) {
 	if n := len(c.Task.Classes); n > 0 {
 		rows = append(rows, row{"classes", strconv.Itoa(n)})
 	}

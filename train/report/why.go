@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // A why explains an answer by the words of its source. Its texts are safe to show.
@@ -35,7 +35,7 @@ func (v *answers) explains() bool {
 
 // explain adds an explanation to the page, if there is an answer, and sets the Why of its example. A wrong answer is
 // compared with the right one.
-func (v *answers) explain(ctx context.Context, e *example, j task.Judged) error {
+func (v *answers) explain(ctx context.Context, e *example, j judge.Judged) error {
 	if !v.explains() || !e.Answered {
 		return ctx.Err()
 	}

@@ -6,17 +6,18 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/linear/beside"
 	"github.com/heed-go/heed/internal/linear/fit"
 	"github.com/heed-go/heed/internal/logit"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // linearRows returns the sources of rows.
@@ -35,7 +36,7 @@ func (t *Task) fitLinear(ctx context.Context, vectors beside.Vectors, bare bool)
 	if vectors != nil {
 		o.Width = c.Model.Dim
 	}
-	kind := kindOf(c.Task.Kind).about().linear
+	kind := t.kind.about().linear
 	targetsOf := kind.targets(c)
 	var parts [2]linearPart
 	var starts []int // of the validation rows
@@ -79,9 +80,10 @@ func (t *Task) heldText(held sides) (string, error) {
 	if err := t.Mix(answers, outputs, logit.Mixture{Linear: 1}); err != nil {
 		return "", err
 	}
-	r := newReport(t.Model, examples)
-	r.judgeAll(t.Model, r.Judged, answers)
-	return valuesText(fmt.Sprintf("Held out in turn, %s: the linear model", text.Count(len(examples), "training row")), r.metrics, r.kind.values(r)), nil
+	r := judge.New(t.Model, examples)
+	r.Add(t.Model, answers)
+	about := fmt.Sprintf("Held out in turn, %s: the linear model", text.Count(len(examples), "training row"))
+	return metrics.Text(about, judge.KindOf(&t.Config.Config).Metrics, r.Values()), nil
 }
 
 // fitBaseline fits the baseline, if the task has one: the linear model that is compared with the network, and whose
@@ -106,9 +108,9 @@ func (t *Task) fitBaseline(ctx context.Context) error {
 		return err
 	}
 	t.SetLinear(l)
-	r, err := baselineReport(ctx, t.Model, t.Examples())
+	r, err := judge.Baseline(ctx, t.Model, t.Examples())
 	if r != nil {
-		l.Values = kindOf(t.Config.Task.Kind).values(r)
+		l.Values = r.Values()
 	}
 	return err
 }
@@ -117,26 +119,6 @@ func (t *Task) fitBaseline(ctx context.Context) error {
 func (t *Task) loadedWhole() bool {
 	return t.Config.From.Dir != "" && t.unstarted == nil && t.Config.Kind().Linear &&
 		!slices.ContainsFunc(t.Loaded.Kept, func(name string) bool { return name != "head.weight" && name != "head.bias" })
-}
-
-// baselineReport compares the answers of the baseline alone with the examples. It returns nil if there is no baseline
-// or no example. If the run's summary lists a baseline that is missing, this is an error.
-func baselineReport(ctx context.Context, m *model.Model, examples []data.Example) (*Report, error) {
-	if l, err := m.Linear(); l == nil || len(examples) == 0 {
-		return nil, err
-	}
-	return judgeMixture(ctx, m, examples, logit.Mixture{Linear: 1})
-}
-
-// judgeMixture compares the answers of another mixture than the model has with the examples.
-func judgeMixture(ctx context.Context, m *model.Model, examples []data.Example, x logit.Mixture) (*Report, error) {
-	return judgeAnswers(m, examples, func(sources []string) ([]model.Answer, error) {
-		answers, outputs, err := m.Outputs(ctx, sources, x)
-		if err == nil {
-			err = m.Mix(answers, outputs, x)
-		}
-		return answers, err
-	})
 }
 
 // takeBaseline lets the first process read the folder's baseline, or fit and write it. The other processes don't need
@@ -156,19 +138,4 @@ func (t *Task) takeBaseline(ctx context.Context, w *runfolder.Writer) error {
 		}
 	}
 	return err
-}
-
-// valuesText describes the values of a model, such as "Baseline: a linear model, accuracy 0.7600, macro f1 0.7100".
-// Without values, it returns "".
-func valuesText(about string, names metrics, values map[string]float64) string {
-	var words []string
-	for _, m := range names {
-		if v, ok := values[m.Name]; ok {
-			words = append(words, fmt.Sprintf("%s %.4f", spoken(m.Name), v))
-		}
-	}
-	if words == nil {
-		return ""
-	}
-	return about + ", " + strings.Join(words, ", ") + "\n"
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // mixedTasks returns small tasks of the kinds whose answers are mixed with those of a linear model.
@@ -79,7 +80,7 @@ func TestMixtureAtItsEnds(t *testing.T) {
 			task.Mixture = mixture{Linear: weight}
 			s := evaluated(t, task)
 			r := judged(t, task, task.Examples(), PredictOptions{})
-			got := kindOf(c.Task.Kind).values(r)
+			got := r.Values()
 			if math.Abs(s.Value-want[s.Name]) > 1e-5 || math.Abs(got[s.Name]-want[s.Name]) > 1e-5 {
 				t.Errorf("with the weight %v, the score is %v and the answers have %v, want %v", weight, s.Value, got, want)
 			}
@@ -172,7 +173,7 @@ func TestNotMixed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Judge(t.Context(), m, task.Examples(), PredictOptions{})
+		_, err = judge.Answers(t.Context(), m, task.Examples(), PredictOptions{})
 		wantError(t, err, "baseline.safetensors is missing, and summary.json needs it")
 		if err := task.Load(dir); err != nil {
 			t.Fatal(err)
@@ -185,7 +186,7 @@ func TestNotMixed(t *testing.T) {
 		if m, err = Open(dir); err != nil {
 			t.Fatal(err)
 		}
-		if r := judged(t, Of(m), task.Examples(), PredictOptions{}); r.Baseline != nil {
+		if r := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{}); r.Baseline != nil {
 			t.Errorf("without the file, the report has the baseline %v", r.Baseline)
 		}
 	})
@@ -214,7 +215,7 @@ func TestMixtureInTheSummary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := judged(t, Of(m), task.Examples(), PredictOptions{}); r.Classes.Accuracy() != *s.ValScore || m.Mixture != task.Mixture {
+	if r := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{}); r.Classes.Accuracy() != *s.ValScore || m.Mixture != task.Mixture {
 		t.Errorf("the opened model has the accuracy %v and the mixture %+v, want %v and %+v", r.Classes.Accuracy(), m.Mixture, *s.ValScore, task.Mixture)
 	}
 	part := filepath.Join(t.TempDir(), "part")
@@ -279,7 +280,7 @@ func TestSolvedHead(t *testing.T) {
 				t.Errorf("%s, mix %t: the mixture is %+v", kind, mix, m.Mixture)
 			}
 			want := judged(t, task, task.Examples(), PredictOptions{})
-			got := judged(t, Of(m), task.Examples(), PredictOptions{})
+			got := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{})
 			if got.String() != want.String() {
 				t.Errorf("%s, mix %t: the opened model's report is\n%swant\n%s", kind, mix, got, want)
 			}
@@ -289,8 +290,8 @@ func TestSolvedHead(t *testing.T) {
 			}
 			task.SetLinear(solved)
 			r := judgedAs(t, task, mixture{Linear: 1})
-			if alone := judgedAs(t, task, mixture{}); !mix && fmt.Sprint(r.kind.values(r)) != fmt.Sprint(alone.kind.values(alone)) {
-				t.Errorf("%s: the linear model of vectors has %v, and the network with this head %v", kind, r.kind.values(r), alone.kind.values(alone))
+			if alone := judgedAs(t, task, mixture{}); !mix && fmt.Sprint(r.Values()) != fmt.Sprint(alone.Values()) {
+				t.Errorf("%s: the linear model of vectors has %v, and the network with this head %v", kind, r.Values(), alone.Values())
 			}
 		}
 	}
@@ -299,11 +300,10 @@ func TestSolvedHead(t *testing.T) {
 // judgedAs returns the report of a mixture on the validation rows.
 func judgedAs(t testing.TB, task *Task, x mixture) *Report {
 	t.Helper()
-	r, err := judgeMixture(t.Context(), task.Model, task.Examples(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	before := task.Mixture
+	defer func() { task.Mixture = before }()
+	task.Mixture = x
+	return judged(t, task, task.Examples(), PredictOptions{})
 }
 
 // labelled returns rows whose label is their first word.

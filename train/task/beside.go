@@ -3,8 +3,16 @@ package task
 import (
 	"fmt"
 
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/text"
 )
+
+// leastChance is the probability from which a difference may well be chance.
+const leastChance = 0.05
+
+// normalChance is the number of standard deviations above the mean that a normal number exceeds with the probability
+// leastChance.
+const normalChance = 1.645
 
 // BesideBaseline compares the score of a finished training with that of the baseline and, if the answers are mixed,
 // with that of the network alone, in a line of text. It says whether the validation rows are too few to tell them apart
@@ -14,7 +22,7 @@ func (t *Task) BesideBaseline(s *Summary) string {
 	if !ok || s.ValScore == nil {
 		return ""
 	}
-	name, score, line := spoken(s.ScoreName), *s.ValScore, ""
+	name, score, line := metrics.Spoken(s.ScoreName), *s.ValScore, ""
 	switch {
 	case s.Linear != nil && t.Config.Solved():
 		return fmt.Sprintf("The head is a linear model, which also reads words and characters%s\n", t.advice(s, score))

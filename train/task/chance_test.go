@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -11,60 +10,10 @@ import (
 	"github.com/heed-go/heed/train/score"
 )
 
-// The values are those of scipy.stats.binomtest(a, a+b).
-func TestSignTest(t *testing.T) {
-	for _, test := range []struct {
-		a, b int
-		want float64
-	}{{0, 0, 1}, {0, 1, 1}, {3, 0, 0.25}, {5, 0, 0.0625}, {0, 6, 0.03125}, {7, 4, 0.548828125}, {4, 7, 0.548828125}, {60, 40, 0.0568879}, {5300, 4700, 2.076033695e-9}} {
-		if got := signTest(test.a, test.b); math.Abs(got/test.want-1) > 1e-3 {
-			t.Errorf("%d and %d: got %v, want %v", test.a, test.b, got, test.want)
-		}
-	}
-}
-
-// A report is compared with its baseline row by row, and for rank correlations as a whole.
-func TestChanceOf(t *testing.T) {
-	number := func(x float64) Judged { return Judged{References: []string{"10"}, Answer: Answer{Number: &x}} }
-	for name, test := range map[string]struct {
-		model, baseline []Judged
-		want            float64
-	}{
-		"labels":  {[]Judged{{Edits: 1}, {}, {}, {}, {Edits: 1}}, []Judged{{Edits: 1}, {Edits: 1}, {Edits: 1}, {Edits: 1}, {Edits: 1}}, 0.25},
-		"tags":    {[]Judged{{Edits: 2}, {Edits: 5}}, []Judged{{Edits: 3}, {Edits: 1}}, 1},
-		"numbers": {[]Judged{number(9), number(12), number(10)}, []Judged{number(12), number(7), number(10)}, 0.5},
-	} {
-		m := &Report{kind: regressionKind, Judged: test.model}
-		if name != "numbers" {
-			m.kind = classificationKind
-		}
-		if got := m.chanceOf(&Report{Judged: test.baseline}); math.Abs(got-test.want) > 1e-9 {
-			t.Errorf("%s: got %v, want %v", name, got, test.want)
-		}
-	}
-	correlated := func(n int, noise float64) *Report {
-		r, random := &Report{kind: embedKind}, rand.New(rand.NewPCG(1, 2))
-		for i := range n {
-			x := float64(i)/float64(n) + noise*random.Float64()
-			r.Judged = append(r.Judged, number(x))
-			r.Numbers.Add(x, float64(i))
-		}
-		return r
-	}
-	for n, want := range map[int]bool{12: true, 1000: false} {
-		if got := correlated(n, 1).chanceOf(correlated(n, 2)); got > leastChance != want {
-			t.Errorf("%d correlated rows: the probability is %v", n, got)
-		}
-	}
-	if got := correlated(12, 0).chanceOf(correlated(12, 0)); got != 1 {
-		t.Errorf("equal reports have the probability %v", got)
-	}
-}
-
 // Of models that answer at random, nearly all count as guesses, and of good ones none.
 func TestGuesses(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	task := &Task{Model: &Model{}, set: &rowSet{names: []string{"no", "yes"}, validates: []int{40, 60}, best: 1, total: 100}}
+	task := &Task{Model: &Model{}, set: &rowSet{labels: &labelCounts{names: []string{"no", "yes"}, validates: []int{40, 60}, best: 1, total: 100}}}
 	task.Config.Data.File = "rows.tsv"
 	for _, kind := range []kind{classificationKind, embedKind, regressionKind} {
 		task.Config.Task.Kind = kind.about().Name
@@ -72,7 +21,7 @@ func TestGuesses(t *testing.T) {
 			count := 0
 			const times, n = 200, 100
 			for range times {
-				r, right := &Report{kind: kind}, 0
+				r, right := &Report{}, 0
 				for i := range n {
 					r.Judged = append(r.Judged, Judged{References: []string{fmt.Sprint(i)}})
 					rank, x := 1+random.IntN(n), random.NormFloat64()
@@ -102,7 +51,7 @@ func TestGuesses(t *testing.T) {
 			}
 		}
 	}
-	scored := &Report{kind: embedKind, Judged: make([]Judged, 100), Numbers: score.Regression{}}
+	scored := &Report{Judged: make([]Judged, 100), Numbers: score.Regression{}}
 	x := 0.5
 	scored.Judged[0].Answer.Number = &x
 	task.Config.Task.Kind = data.KindEmbed
@@ -140,7 +89,7 @@ func TestSummaryOfChance(t *testing.T) {
 		}
 		s := read.Summary
 		r := judged(t, task, task.Examples(), PredictOptions{})
-		if s.Chance == nil || *s.Chance != *r.chance || s.Guesses != test.guesses {
+		if s.Chance == nil || *s.Chance != *r.Chance || s.Guesses != test.guesses {
 			t.Errorf("%s: the summary is %+v, want a Chance and Guesses %v", name, s, test.guesses)
 		}
 		if got := task.BesideBaseline(s); strings.Contains(got, "--from") != test.guesses {

@@ -28,8 +28,14 @@ func cut(list []chats.Chat, n int) (kept []chats.Chat, longer int) {
 	return kept, longer
 }
 
+// chatSource has conversations.
+var chatSource = source{func(c *Config) bool {
+	return c.Task.Kind == data.KindText && c.Data.File != "" && c.textFiles().HaveChats()
+}, openChats}
+
 // A chatSet has conversations as examples.
 type chatSet struct {
+	bare
 	trains, validates []chats.Chat
 	widths            []int // length of the rows in each bucket, ascending
 	batch             int   // number of rows in a validation batch
@@ -38,7 +44,7 @@ type chatSet struct {
 }
 
 // openChats reads the conversations in a configuration's files, and completes the configuration.
-func openChats(c *Config) (set, error) {
+func openChats(_ kind, c *Config) (set, error) {
 	if !c.Published() {
 		return nil, setting.Errorf("%s has conversations, which only a published model with a chat template can learn: set %s", setting.Path("data.file"), setting.Path("from"))
 	}
@@ -170,5 +176,6 @@ func (s *chatSet) examples(part []chats.Chat, order train.Order, size int) examp
 	}}
 }
 
-func (s *chatSet) judged() int  { return s.answers }
-func (s *chatSet) close() error { return nil }
+func (s *chatSet) size() int        { return s.batch }
+func (s *chatSet) judged() int      { return s.answers }
+func (s *chatSet) describe() string { return s.description }

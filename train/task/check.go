@@ -17,9 +17,10 @@ import (
 )
 
 // checkData checks the Data and the ClassWeights, except for numbers.
-func (c *Config) checkData() error {
-	d, k := &c.Data, c.Kind()
+func (c *Config) checkData(k kind) error {
+	d, f := &c.Data, k.about()
 	draws := c.Task.Sample != nil || c.Task.Answer != nil || c.Task.Spell != nil || c.Task.Read != nil
+	rows := c.FromRows()
 	_, err := textfile.Named(d.Encoding)
 	switch stray := c.stray(); {
 	case d.File == "" && c.NeedsFile():
@@ -33,7 +34,7 @@ func (c *Config) checkData() error {
 		return setting.Errorf("%s is for tasks that learn rows, not for %s %s", stray, setting.Path("task"), c.Task.Name)
 	case err != nil:
 		return setting.Errorf("%s: %w", setting.Path("data.encoding"), err)
-	case d.MergeLabels && !(c.FromRows() && k.Classes && !k.AnswerUnits):
+	case d.MergeLabels && !(rows && f.labels()):
 		return setting.Errorf("%s is for the labels of a file, not for the task %s", setting.Path("data.merge_labels"), c.Task.Name)
 	case d.TargetFile != "" && d.Columns != nil:
 		return setting.Errorf("%s are columns of one file, so they can't come with %s", setting.Path("data.columns"), setting.Path("data.target_file"))
@@ -45,21 +46,21 @@ func (c *Config) checkData() error {
 		return setting.Errorf("%s must have the same number of files as %s", setting.Path("data.validation_file"), setting.Path("data.file"))
 	case d.ValidationFile != "" && d.Validation == 0:
 		return setting.Errorf("%s needs a %s above 0", setting.Path("data.validation_file"), setting.Path("data.validation"))
-	case d.MoreFiles != nil && c.FromRows():
+	case d.MoreFiles != nil && rows:
 		return setting.Errorf("%s are for texts, not for %s %s", setting.Path("data.more_files"), setting.Path("task"), c.Task.Name)
-	case d.Columns != nil && !c.FromRows() && (len(d.Columns) != 1 || d.Columns[0] == ""):
+	case d.Columns != nil && !rows && (len(d.Columns) != 1 || d.Columns[0] == ""):
 		return setting.Errorf("%s must be one for %s %s, the key of the text in the lines of JSONL files, got %q", setting.Path("data.columns"), setting.Path("task"), c.Task.Name, d.Columns)
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
 		return setting.Errorf("%s must be balanced or empty, got %q", setting.Path("training.class_weights"), c.Training.ClassWeights)
-	case c.Training.Loss != "" && k.losses == nil:
+	case c.Training.Loss != "" && f.losses == nil:
 		return setting.Errorf("%s %s has only one loss: leave out %s", setting.Path("task"), c.Task.Name, setting.Path("training.loss"))
-	case c.Training.Loss != "" && !slices.Contains(k.losses.Names(), c.Training.Loss):
-		return setting.Errorf("%s must be one of %s, got %q%s", setting.Path("training.loss"), k.losses, c.Training.Loss, text.DidYouMean(c.Training.Loss, k.losses.Names()))
-	case c.Training.ClassWeights != "" && !(c.FromRows() && k.Classes):
+	case c.Training.Loss != "" && !slices.Contains(f.losses.Names(), c.Training.Loss):
+		return setting.Errorf("%s must be one of %s, got %q%s", setting.Path("training.loss"), f.losses, c.Training.Loss, text.DidYouMean(c.Training.Loss, f.losses.Names()))
+	case c.Training.ClassWeights != "" && !(rows && f.Classes):
 		return setting.Errorf("%s are for the labels and tags of a file, not for the task %s", setting.Path("training.class_weights"), c.Task.Name)
 	}
-	if err := table.CheckColumns(d.Columns, c.columns()); err != nil && c.FromRows() {
-		if k.Pairs && !c.Task.Pairs {
+	if err := table.CheckColumns(d.Columns, k.columns(c)); err != nil && rows {
+		if f.Pairs && !c.Task.Pairs {
 			err = setting.Errorf("%w; for two texts per row, name three", err)
 		}
 		return err
@@ -71,6 +72,9 @@ func (c *Config) checkData() error {
 // if this task isn't such a task. It returns "" if there is none.
 func (c *Config) stray() setting.Path {
 	d := &c.Data
+	if c.FromRows() {
+		return ""
+	}
 	for _, s := range []struct {
 		path       setting.Path
 		set, texts bool // whether it is set, and whether tasks of kind text may have it
@@ -87,7 +91,7 @@ func (c *Config) stray() setting.Path {
 		{"data.encoding", d.Encoding != "", true},
 		{"data.tokenizers_sha256", d.Tokenizers != nil, true},
 	} {
-		if s.set && !c.FromRows() && !(s.texts && d.File != "") {
+		if s.set && !(s.texts && d.File != "") {
 			return s.path
 		}
 	}
@@ -96,11 +100,11 @@ func (c *Config) stray() setting.Path {
 
 // check checks the settings of a caller or of a config.json. If decided is false, settings that New chooses from the
 // rows of a file may still be 0 or negative.
-func (c *Config) check(decided bool) error {
+func (c *Config) check(k kind, decided bool) error {
 	if c.Format != model.Format {
 		return setting.Errorf("%s must be %d, got %d", setting.Path("format"), model.Format, c.Format)
 	}
-	if err := cmp.Or(c.checkData(), c.Config.Check(decided)); err != nil {
+	if err := cmp.Or(c.checkData(k), c.Config.Check(decided)); err != nil {
 		return err
 	}
 	one, zero := 1, 0
@@ -121,17 +125,17 @@ func (c *Config) check(decided bool) error {
 	if d := &c.Data; d.VocabSize != 0 && (d.VocabSize < 256 || d.SourceUnits != tokenizer.BPE && d.TargetUnits != tokenizer.BPE) {
 		return setting.Errorf("%s is only for %s %s and must be at least 256, got %d", setting.Path("data.vocab_size"), setting.Path("data.units"), tokenizer.BPE, d.VocabSize)
 	}
-	if t.Temperature != 0 && !c.Kind().Embeds {
+	if t.Temperature != 0 && !k.about().Embeds {
 		return setting.Errorf("%s is for the task %s, not for %s", setting.Path("training.temperature"), data.KindEmbed, c.Task.Name)
 	}
-	return cmp.Or(kindOf(c.Task.Kind).check(c), c.checkTraining(zero < 0))
+	return cmp.Or(k.check(c), c.checkTraining(k.about(), zero < 0))
 }
 
 // checkTraining checks the settings of training. If undecided is true, New hasn't yet chosen the values that depend on
 // the rows.
-func (c *Config) checkTraining(undecided bool) error {
+func (c *Config) checkTraining(k facts, undecided bool) error {
 	t := c.Training.Config
-	if err := c.checkMonitor(); err != nil {
+	if err := c.checkMonitor(k); err != nil {
 		return err
 	}
 	if undecided { // put valid values in place of those that New will choose

@@ -5,44 +5,23 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/choices"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/optim"
+	"github.com/heed-go/heed/train/task/judge"
 )
-
-// monitored lists the values that early stopping may monitor: the loss and the metrics, training before validation. If
-// c is nil, it lists the values of all tasks.
-func monitored(c *Config) (values named) {
-	var computed metrics
-	for _, k := range everyKind {
-		if c == nil {
-			computed = append(computed, k.metrics(&Config{Config: model.Config{Data: data.Settings{File: "any"}, Task: data.Rule{Kind: k.about().Name}}})...)
-		}
-	}
-	if c != nil {
-		computed = kindOf(c.Task.Kind).metrics(c)
-	}
-	for _, part := range [][2]string{{"train_", " in training, since the last check"}, {"val_", " in validation"}} {
-		if c != nil && c.Data.Validation == 0 && part[0] == "val_" {
-			break
-		}
-		values = append(values, choices.Entry[struct{}]{Name: part[0] + "loss", About: "mean loss" + part[1]})
-		for _, m := range computed {
-			if _, listed := values.Get(part[0] + m.Name); !listed {
-				values = append(values, choices.Entry[struct{}]{Name: part[0] + m.Name, About: m.About + part[1]})
-			}
-		}
-	}
-	return values
-}
 
 // Choices returns the tables that flags of the command heed choose from, by the names of the flags.
 func Choices() map[string]choices.Choice {
+	whole := Config{Config: model.Config{Data: data.Settings{File: "any", Validation: 1}}}
 	var losses named
-	for _, k := range everyKind {
-		losses = append(losses, k.about().losses...)
+	var computed []metrics.Metric
+	for _, k := range kinds {
+		whole.Task.Kind = k.about().Name
+		losses, computed = append(losses, k.about().losses...), append(computed, judge.KindOf(&whole.Config).Metrics...)
 	}
-	table := map[string]choices.Choice{"monitor": choiceOf(monitored(nil)), "loss": choiceOf(losses), "weights": choiceOf(model.Weights)}
+	table := map[string]choices.Choice{"monitor": choiceOf(monitored(&whole, computed)), "loss": choiceOf(losses), "weights": choiceOf(model.Weights)}
 	checked := table["weights"]
 	checked.Parse = func(text string) (any, error) {
 		_, err := model.Weights.Index("kind of weights", text)

@@ -13,6 +13,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
@@ -25,13 +26,13 @@ import (
 // classification gives each source one label.
 type classification struct{ common }
 
-var classificationKind = classification{common{Kind{
-	Kind: model.KindOf(data.KindClassification), About: "the label of each text in a file",
-	columns: []table.Column{
+var classificationKind = classification{common{facts{
+	Kind: model.KindOf(data.KindClassification), help: "the label of each text in a file",
+	fields: []table.Column{
 		textColumn,
 		{Role: "label", Names: []string{"label", "class", "category", "sentiment", "target"}, One: true},
 	},
-	linear: linearClasses{}, Unit: "labels", Right: "right", LossUnit: "nats",
+	linear: linearClasses{},
 }}}
 
 const (
@@ -204,26 +205,19 @@ func (classification) rows(c *Config, s *rows.Set) error {
 	return nil
 }
 
-func (classification) learner(t *Task) learner {
-	c := labelLearner{Task: t}
-	if t.Config.FromRows() {
-		c.more = append(c.more, one(train.MacroF1))
+func (classification) learner(m *model.Model, c *Config, weights []float64) learner {
+	l := labelLearner{model: m, config: c, weights: weights}
+	if c.FromRows() {
+		l.more = append(l.more, one(train.MacroF1))
 	}
-	if _, class, ok := ofClass(t.Config.Training.Stopping.Monitor); ok {
-		c.more = append(c.more, func(b *layers.Build, logits, targets *G.Node) ([]train.Metric, error) {
-			computed, err := train.ClassMetrics(b, logits, targets, slices.Index(t.Config.Task.Classes, class))
+	if _, class, ok := metrics.OfClass(c.Training.Stopping.Monitor); ok {
+		l.more = append(l.more, func(b *layers.Build, logits, targets *G.Node) ([]train.Metric, error) {
+			computed, err := train.ClassMetrics(b, logits, targets, slices.Index(c.Task.Classes, class))
 			for i := range computed {
 				computed[i].Name += "[" + class + "]"
 			}
 			return computed, err
 		})
 	}
-	return c
-}
-
-func (classification) metrics(c *Config) metrics {
-	if !c.FromRows() {
-		return metrics{accuracy}
-	}
-	return metrics{accuracy, {Name: "macro_f1", About: "mean F1 score of the labels of a file"}}
+	return l
 }

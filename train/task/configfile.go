@@ -31,7 +31,7 @@ func ReadConfigBase(dir, base string, rules ...data.Rule) (Config, error) {
 	err := choices.Readable(choices.Decode([]byte(`{"training": `+cmp.Or(string(training), "{}")+"}"), &settings))
 	whole := Config{c, settings.Training}
 	if err == nil && failed == nil {
-		err = whole.check(true)
+		err = whole.check(kindOf(whole.Task.Kind), true)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", runfolder.At(dir).Path(runfolder.ConfigFile), err)

@@ -2,9 +2,7 @@ package task
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,9 +24,10 @@ import (
 // embedding makes a vector of each source.
 type embedding struct{ common }
 
-var embedKind = embedding{common{Kind{
-	Kind: model.KindOf(data.KindEmbed), About: "a vector of each text, from the pairs of texts in a file",
-	Unit: "rows",
+var embedKind = embedding{common{facts{
+	Kind: model.KindOf(data.KindEmbed), help: "a vector of each text, from the pairs of texts in a file",
+	micro:    1,                   // only the texts of the same micro-batch are negatives
+	fineRate: 5e-5, fineBatch: 32, // its vectors are mostly good already; the other rows of a batch are the negatives
 	losses: named{
 		{Name: "contrastive", About: "InfoNCE: the second text of a row is nearer to the first than the other texts of the batch and the row's hard negatives"},
 		{Name: "cosine", About: "mean squared difference of the cosine of two texts and their score"},
@@ -65,9 +64,9 @@ func negativeColumn(i int) table.Column {
 	return table.Column{Role: fmt.Sprint("negative ", i), Names: names}
 }
 
-// textColumns describes the columns of files with several texts per row. If New hasn't read the file yet, it counts the
+// columns describes the columns of files with several texts per row. If New hasn't read the file yet, it counts the
 // Columns.
-func (c *Config) textColumns() []table.Column {
+func (embedding) columns(c *Config) []table.Column {
 	columns := []table.Column{
 		{Role: "query", Names: []string{"query", "anchor", "question", "text1", "sentence1", "first", "source"}},
 		{Role: "positive", Names: []string{"positive", "answer", "passage", "document", "text2", "sentence2", "second", "target"}},
@@ -81,16 +80,16 @@ func (c *Config) textColumns() []table.Column {
 	return columns
 }
 
-// chooseTexts sets the rule's Texts and Scored, unless they are set. A third column is a score if its name says so, if
+// look sets the rule's Texts and Scored, unless they are set. A third column is a score if its name says so, if
 // the first rows of the file have a number there, or if the loss is for scores. Otherwise it is a hard negative.
-func (c *Config) chooseTexts(file string) {
+func (k embedding) look(c *Config, file string) {
 	rule, wanted := &c.Task, c.Data.Columns
 	if rule.Texts > 0 {
 		return
 	}
 	var head [][]string
 	if c.Data.TargetFile == "" {
-		head = table.Head(file, table.Options{Encoding: c.Data.Encoding, Header: c.Data.Header, Quotes: c.Data.Quotes, Columns: wanted, Known: c.textColumns()})
+		head = table.Head(file, table.Options{Encoding: c.Data.Encoding, Header: c.Data.Header, Quotes: c.Data.Quotes, Columns: wanted, Known: k.columns(c)})
 	}
 	names := append(head, nil)[0]
 	isScore := func(column int) bool {
@@ -155,29 +154,21 @@ func (embedding) rows(c *Config, s *rows.Set) error {
 	return nil
 }
 
-func (embedding) metrics(c *Config) metrics {
-	nearest := metrics{{Name: "batch_accuracy", About: "share of queries whose positive is the nearest text of the batch"}}
-	switch distances := regressionKind.metrics(c); {
-	case c.Task.Scored:
-		return distances
-	case c.Task.Texts == 0:
-		return append(nearest, distances...)
-	}
-	return nearest
-}
-
-func (embedding) learner(t *Task) learner { return vectorLearner{t} }
+func (embedding) learner(m *model.Model, c *Config, _ []float64) learner { return vectorLearner{m, c} }
 
 // A vectorLearner learns one vector per text. A batch has several texts per row.
-type vectorLearner struct{ *Task }
+type vectorLearner struct {
+	model  *model.Model
+	config *Config
+}
 
 // targets returns the numbers of the texts (B, K). With scores, it also returns (B, B·K) scores and their weights: each
 // row has a score at the index of its second text, and elsewhere the weight is 0.
 func (e vectorLearner) targets(b data.Batch) []*tensor.Dense {
-	each := e.Coder().Layout().Texts
+	each := e.model.Coder().Layout().Texts
 	rows := b.Size / each
 	values := []*tensor.Dense{ops.IntTensor(b.Targets, rows, each)}
-	if e.Config.Task.Scored {
+	if e.config.Task.Scored {
 		scores, weights := make([]float32, rows*b.Size), make([]float32, rows*b.Size)
 		for i := range rows {
 			if x := b.Numbers[i*each]; x == x {
@@ -192,7 +183,7 @@ func (e vectorLearner) targets(b data.Batch) []*tensor.Dense {
 }
 
 func (e vectorLearner) loss(b *layers.Build, out *G.Node, targets G.Nodes) (layers.Loss, []train.Metric, error) {
-	c, temperature := &e.Config, 1.0
+	c, temperature := e.config, 1.0
 	if !c.Task.Scored {
 		temperature = cmp.Or(c.Training.Temperature, defaultTemperature)
 	}
@@ -222,38 +213,4 @@ func (e vectorLearner) loss(b *layers.Build, out *G.Node, targets G.Nodes) (laye
 	nearest, err := train.Accuracy(b, logits, positives)
 	nearest.Name = "batch_accuracy"
 	return loss, []train.Metric{nearest}, err
-}
-
-// EmbedFile embeds a column of a file of rows: see data.Settings, of which m.Config.Data has the Columns, the Header
-// and the Encoding. It calls do with the texts and the vectors of some thousand rows at a time, in the order of the
-// rows. It returns an error at a bad row, so that no vector is missing, and the errors of Embed and of do.
-func EmbedFile(ctx context.Context, m *model.Model, file string, do func(texts []string, vectors [][]float32) error) error {
-	s := &m.Config.Data
-	records, err := table.Open(file, table.Options{Columns: s.Columns, Known: []table.Column{textColumn}, Header: s.Header, Quotes: s.Quotes, Encoding: s.Encoding})
-	if err != nil {
-		return err
-	}
-	defer records.Close()
-	noteAll(m, file, records.Notes())
-	for done := false; !done; {
-		var texts []string
-		for bytes := 0; len(texts) < fileBatch && bytes < fileBytes && !done; {
-			_, _, err := records.Read()
-			if done = err == io.EOF; err != nil && !done {
-				return fmt.Errorf("%s, %w", file, err)
-			}
-			if !done {
-				texts = append(texts, records.Wanted()[0])
-				bytes += len(texts[len(texts)-1])
-			}
-		}
-		vectors, _, err := m.Embed(ctx, texts)
-		if err == nil {
-			err = do(texts, vectors)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

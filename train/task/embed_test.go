@@ -5,13 +5,12 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // wordPairs returns rows of two texts of two words each. The words of the second text follow from those of the first,
@@ -76,7 +75,7 @@ func TestEmbedScores(t *testing.T) {
 	c := withFile(t, "embed", "rows.tsv", wordPairs(func(i, _ int) string { return fmt.Sprintf("\t%.2f", float64(i)/11) }))
 	c.Training.MaxEpochs, c.Training.Optimizer.LearningRate, c.Data.Validation = 40, 3e-3, 16
 	task, dir := trained(t, c)
-	if rule := task.Config.Task; !rule.Scored || rule.Texts != 2 || task.Config.Kind().Score != "r2" {
+	if rule := task.Config.Task; !rule.Scored || rule.Texts != 2 || judge.KindOf(&task.Config.Config).Score.Name != "r2" {
 		t.Errorf("the rule is %+v, want scores", rule)
 	}
 	r, err := ReadRun(dir)
@@ -84,7 +83,7 @@ func TestEmbedScores(t *testing.T) {
 		t.Errorf("the summary is %+v, %v, want a Spearman correlation above 0.7", r.Summary, err)
 	}
 	report := judged(t, task, task.Examples(), PredictOptions{})
-	if s := ScoresOf(task.Model, nil, report); s.Score != "spearman" || *s.Spearman != *r.Summary.ValScore || s.MRR != nil {
+	if s := judge.ScoresOf(task.Model, nil, report); s.Score != "spearman" || *s.Spearman != *r.Summary.ValScore || s.MRR != nil {
 		t.Errorf("the scores are %+v, want the correlation of the summary", s)
 	}
 }
@@ -173,45 +172,6 @@ func TestEmbedPadding(t *testing.T) {
 	got, err := train.Evaluate(t.Context(), p)
 	if err != nil || n > 16 || math.Abs(got["val_loss"]-want["val_loss"]) > 1e-6 || got["val_batch_accuracy"] != want["val_batch_accuracy"] {
 		t.Errorf("without padding, the %d rows have %v, %v, want %v", n, got, err, want)
-	}
-}
-
-// compare ranks the positive of each query among all positives and negatives, without the query's other positives.
-func TestCompare(t *testing.T) {
-	r := &Report{}
-	r.kind = embedKind
-	r.gather([]data.Example{{Source: "a", Answer: "b\tc"}, {Source: "a", Answer: "d\ta"}, {Source: "b", Answer: "e\te"}})
-	c := newComparison(r.Judged)
-	if !slices.Equal(c.texts, []string{"a", "b", "c", "d", "e"}) || c.scores != nil {
-		t.Fatalf("the texts are %q, with scores %v", c.texts, c.scores)
-	}
-	near := map[int][]float32{0: {1, 0.5, 0.5, 0.9, 0.1}, 1: {0.2, 1, 0.3, 0.4, 0.35}}
-	r.rank(c, func(some []int, out []float32) {
-		for i, text := range some {
-			copy(out[i*5:], near[text])
-		}
-	})
-	for i, want := range []struct {
-		before int
-		answer string
-	}{{1, "b"}, {0, "d"}, {1, "d"}} { // c is as near to a as b is; d is nearer to b than e is
-		if j := r.Judged[i]; j.Edits != want.before || j.Answer.Text != want.answer || j.Right != (want.before == 0) {
-			t.Errorf("row %d: %d texts come before the right one and the first is %q, want %d and %q", i, j.Edits, j.Answer.Text, want.before, want.answer)
-		}
-	}
-	if got := r.Ranking.MRR(); math.Abs(got-2.0/3) > 1e-12 {
-		t.Errorf("the MRR is %v, want 2/3", got)
-	}
-}
-
-// The values are those of scikit-learn's TfidfVectorizer.
-func TestTFIDF(t *testing.T) {
-	out := make([]float32, 6)
-	tfidf([]string{"The cat sees the dog", "a dog runs", "birds sing"})([]int{0, 1}, out)
-	for i, want := range []float64{1, 0.1404406, 0, 0.1404406, 1, 0} {
-		if math.Abs(float64(out[i])-want) > 1e-6 {
-			t.Errorf("similarity %d is %v, want %v", i, out[i], want)
-		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // TestFewRowsValidate trains with one validation row and with two that are equal, where correlations and the r2 of one
@@ -58,11 +59,11 @@ func TestFewRowsValidate(t *testing.T) {
 					for _, i := range some {
 						judgedRows = append(judgedRows, examples[i])
 					}
-					r, err := Judge(t.Context(), m, judgedRows, PredictOptions{})
+					r, err := judge.Answers(t.Context(), m, judgedRows, PredictOptions{})
 					if err != nil {
 						t.Fatal(err)
 					}
-					if _, err := json.Marshal(ScoresOf(m, nil, r)); err != nil {
+					if _, err := json.Marshal(judge.ScoresOf(m, nil, r)); err != nil {
 						t.Error(err)
 					}
 				}

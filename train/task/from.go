@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/heed-go/heed/data/tokenizer"
@@ -17,6 +18,7 @@ import (
 // For a published model, StartFrom also chooses settings of training that suit fine-tuning: few epochs, and a learning
 // rate that depends on c.Tune, so set Tune first. If dir lacks weights of its model, also set c.From.Base first.
 func (c *Config) StartFrom(dir string) error {
+	k := kindOf(c.Task.Kind).about()
 	from, _, err := model.ReadConfig(dir, c.From.Base, c.Task.Kind)
 	if err != nil {
 		return err
@@ -34,7 +36,7 @@ func (c *Config) StartFrom(dir string) error {
 		}
 		c.Task.Published, c.Task.Source, c.Data.SourceUnits = from.Task.Published, from.Task.Source, tokenizer.Published
 		c.Archive = from.Archive
-		c.fineTune()
+		c.fineTune(k)
 		return nil
 	}
 	c.Model.Vocab, c.Model.Segments = 0, 0
@@ -45,7 +47,7 @@ func (c *Config) StartFrom(dir string) error {
 	if _, ok := c.Model.Positions.(layers.Learned); ok { // New chooses the number of positions
 		c.Model.Positions = nil
 	}
-	if from.Task.Source == nil || c.Task.Sample != nil || kindOf(c.Task.Kind).about().Aligned && !same {
+	if from.Task.Source == nil || c.Task.Sample != nil || k.Aligned && !same {
 		return nil
 	}
 	c.Task.Source, c.Data.SourceUnits = from.Task.Source, from.Data.SourceUnits
@@ -59,7 +61,7 @@ func (c *Config) StartFrom(dir string) error {
 // usual ones at a width of 768. Training runs to the end of its schedule and keeps the last weights, because a few
 // epochs hardly overfit, and the few validation rows of a small file choose badly. Only conversations, of which each
 // has many validation targets, end earlier: see chatSet.stopping.
-func (c *Config) fineTune() {
+func (c *Config) fineTune(k facts) {
 	t, narrow := &c.Training, 768/float64(max(1, c.Model.Dim))
 	rate := min(5e-5*narrow*narrow, 3e-4)
 	switch {
@@ -67,16 +69,13 @@ func (c *Config) fineTune() {
 		rate = min(1e-3*narrow, 3e-3)
 	case strings.HasPrefix(c.Tune, "last:"):
 		rate = min(1e-4*narrow*narrow, 1e-3)
-	case c.Kind().Embeds: // its vectors are mostly good already
-		rate = 5e-5
+	case k.fineRate > 0:
+		rate = k.fineRate
 	}
 	t.Optimizer.Solver, t.Optimizer.LearningRate = optim.AdamW{}, rate
 	t.LabelSmoothing, t.Stopping.KeepLast, t.Stopping.Patience = 0, true, 0
-	t.BatchSize = 16
-	if c.Kind().Embeds { // the other rows of a batch are the negatives
-		t.BatchSize = 32
-	}
-	if !c.Kind().Rows { // New chooses sizes for windows of a text, or for conversations
+	t.BatchSize = cmp.Or(k.fineBatch, 16)
+	if !k.Rows { // New chooses sizes for windows of a text, or for conversations
 		c.Task.MaxLen, c.Data.Validation = 0, 100
 		t.BatchSize, t.StepsPerEpoch, t.MaxEpochs = 8, 0, -1
 		t.Optimizer.Schedule.WarmUp, t.Optimizer.Schedule.Decay = -1, -1

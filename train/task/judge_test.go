@@ -14,6 +14,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // forRows returns the defaults for a kind, with a file of these rows.
@@ -31,7 +32,7 @@ func forRows(t testing.TB, kind data.Kind, rows string) Config {
 // judged returns the report on the examples.
 func judged(t testing.TB, task *Task, examples []data.Example, o PredictOptions) *Report {
 	t.Helper()
-	r, err := Judge(t.Context(), task.Model, examples, o)
+	r, err := judge.Answers(t.Context(), task.Model, examples, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,8 +109,13 @@ func TestJudgeOne(t *testing.T) {
 		{"no tags", data.KindTagging, Judged{Source: "a b", References: []string{"A B"}, Answer: noAnswer}, false, 2, Beyond{Unanswered: 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := Report{kind: kindOf(test.kind), Units: tokenizer.Tokens}
-			r.judge(models[test.kind], &test.judged)
+			var examples []data.Example
+			for _, reference := range test.judged.References {
+				examples = append(examples, data.Example{Source: test.judged.Source, Answer: reference})
+			}
+			r := judge.New(models[test.kind], examples)
+			r.Add(models[test.kind], []Answer{test.judged.Answer})
+			test.judged = r.Judged[0]
 			if test.judged.Right != test.right || test.judged.Edits != test.edits || (r.Right == 1) != test.right {
 				t.Errorf("right: %v (%d in the report) with %d edits, want %v with %d edits", test.judged.Right, r.Right, test.judged.Edits, test.right, test.edits)
 			}
@@ -117,7 +123,7 @@ func TestJudgeOne(t *testing.T) {
 				t.Errorf("the counts beyond the model are %+v, want %+v", r.Beyond, test.beyond)
 			}
 			if want := "Beyond the model: 1 source cut to the length of the model's context."; strings.Contains(r.String(), want) != (r.CutSources > 0) {
-				t.Errorf("the report is\n%s\nwant %q in it: %t", &r, want, r.CutSources > 0)
+				t.Errorf("the report is\n%s\nwant %q in it: %t", r, want, r.CutSources > 0)
 			}
 			if edits := r.Errors.Edits; test.kind == data.KindSeq2Seq && edits != test.edits {
 				t.Errorf("the error rate has %d edits, want %d", edits, test.edits)
@@ -200,7 +206,7 @@ func TestJudgeIsEvaluate(t *testing.T) {
 	}
 	task := fitted(t, small(t, "brackets"))
 	s := evaluated(t, task)
-	if r, err := Judge(t.Context(), task.Model, task.Examples(), PredictOptions{}); err != nil || r.Right != s.Right || len(r.Judged) != s.Total {
+	if r, err := judge.Answers(t.Context(), task.Model, task.Examples(), PredictOptions{}); err != nil || r.Right != s.Right || len(r.Judged) != s.Total {
 		t.Errorf("brackets: Judge counts %d of %d right, %v; Evaluate %d of %d", r.Right, len(r.Judged), err, s.Right, s.Total)
 	}
 }
@@ -219,25 +225,6 @@ func TestUnknownIsNeverRight(t *testing.T) {
 	}
 }
 
-func TestWriteAnswers(t *testing.T) {
-	r := Report{kind: seq2seqKind, Judged: []Judged{
-		{Source: "a\tb\\", References: []string{"x\ny", "\r"}, Answer: Answer{Text: "x", LogProb: -0.5}, Edits: 2},
-		{Source: "c", References: []string{"C"}, Answer: Answer{Text: "C", LogProb: -1e-5}, Right: true},
-		{Source: "d", References: []string{"D"}, Answer: noAnswer, Edits: 1},
-	}}
-	for separator, want := range map[rune]string{
-		'\t': "source\tanswer\tright\tedits\tlog_prob\treference\n" +
-			"a\\tb\\\\\tx\tfalse\t2\t-0.5000\tx\\ny\t\\r\n" + "c\tC\ttrue\t0\t0.0000\tC\n" + "d\t\tfalse\t1\t\tD\n",
-		',': "source,answer,right,edits,log_prob,reference\n" +
-			"a\tb\\,x,false,2,-0.5000,\"x\ny\",\"\r\"\n" + "c,C,true,0,0.0000,C\n" + "d,,false,1,,D\n",
-	} {
-		var got strings.Builder
-		if err := r.WriteAnswers(&got, separator); err != nil || got.String() != want {
-			t.Errorf("separator %q: got %q, %v, want %q", separator, got.String(), err, want)
-		}
-	}
-}
-
 func TestJudgeErrors(t *testing.T) {
 	model := ofRows(t, data.KindSeq2Seq, someRows(data.KindSeq2Seq))
 	text := made(t, small(t, "text"))
@@ -247,9 +234,9 @@ func TestJudgeErrors(t *testing.T) {
 		return PredictFile(t.Context(), task.Model, file, io.Discard, PredictOptions{}, nil, nil)
 	}
 	for name, call := range map[string]func() error{
-		"no examples": func() error { _, err := Judge(t.Context(), model.Model, nil, PredictOptions{}); return err },
+		"no examples": func() error { _, err := judge.Answers(t.Context(), model.Model, nil, PredictOptions{}); return err },
 		"Judge with a text model": func() error {
-			_, err := Judge(t.Context(), text.Model, []data.Example{{Source: "a", Answer: "b"}}, PredictOptions{})
+			_, err := judge.Answers(t.Context(), text.Model, []data.Example{{Source: "a", Answer: "b"}}, PredictOptions{})
 			return err
 		},
 		"ReadExamples with a text model": func() error { _, _, err := ReadExamples(text.Model, "x"); return err },
@@ -270,21 +257,6 @@ func TestJudgeErrors(t *testing.T) {
 	wantError(t, predictFile(columns, columns.Config.Data.File), "data.columns must name 1 column, the source, got []")
 	if examples := text.Examples(); examples != nil {
 		t.Errorf("a text task has the examples %v, want nil", examples)
-	}
-}
-
-// BLEU counts runs of four words. If all answers are shorter, the report must say this instead of a BLEU of 0.
-func TestReportBLEU(t *testing.T) {
-	for _, test := range []struct{ name, answer, reference, want string }{
-		{"a word", "1984", "1984", "BLEU: none, as no answer has four words\n"},
-		{"sentences", "the cat sat down", "the cat sat down", "BLEU: 100.00\n"},
-		{"nothing right", "a b c d", "w x y z", "BLEU: 0.00\n"},
-	} {
-		r := Report{kind: seq2seqKind, Judged: []Judged{{Answer: Answer{Text: test.answer}}}}
-		r.BLEU.Add(test.answer, test.reference)
-		if got := r.String(); !strings.Contains(got, test.want) {
-			t.Errorf("%s: the report is\n%swant %q in it", test.name, got, test.want)
-		}
 	}
 }
 

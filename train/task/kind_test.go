@@ -9,12 +9,13 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/train/model"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // Every kind has a task of the same name that learns from a file. Its model must do what the Kind promises.
 func TestKinds(t *testing.T) {
 	t.Parallel()
-	for _, k := range everyKind {
+	for _, k := range kinds {
 		about := k.about()
 		t.Run(string(about.Name), func(t *testing.T) {
 			rows, reference := strings.Repeat("a b\tx y\nb b\ty y\na a\tx x\nc a\tx y\n", 50), "x y"
@@ -53,7 +54,7 @@ func TestKinds(t *testing.T) {
 			if _, err := task.Generate(t.Context(), io.Discard, Prompt{Text: "a b"}, GenerateOptions{MaxTokens: 3}); (err == nil) != about.Generates {
 				t.Errorf("Generate: got error %v, want success: %v", err, about.Generates)
 			}
-			r, err := Judge(t.Context(), task.Model, []data.Example{{Source: "a b", Answer: reference}}, PredictOptions{})
+			r, err := judge.Answers(t.Context(), task.Model, []data.Example{{Source: "a b", Answer: reference}}, PredictOptions{})
 			if (err == nil) != about.Rows {
 				t.Errorf("Judge: got error %v, want success: %v", err, about.Rows)
 			} else if err == nil && (len(r.Judged) != 1 || r.String() == "" || about.Classes != (r.Classes.Classes() != nil)) {
@@ -61,7 +62,7 @@ func TestKinds(t *testing.T) {
 			}
 		})
 	}
-	if k := (&Config{Config: model.Config{Task: data.Rule{Kind: "none"}}}).Kind(); k.Name != "" || k.Generates {
+	if k := (&Config{Config: model.Config{Task: data.Rule{Kind: "none"}}}).Kind(); k != (model.Kind{}) {
 		t.Errorf("an unknown kind: got %+v, want the zero Kind", k)
 	}
 }
@@ -94,7 +95,7 @@ func TestKindWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Data.File, c.Task.Source = tc.file, tc.source
-		if k := c.Kind(); k.Unit != tc.unit || k.Right != tc.right || k.Classes != tc.classes {
+		if k := judge.KindOf(&c.Config); k.Unit != tc.unit || k.Right != tc.right || k.Classes != tc.classes {
 			t.Errorf("%s with file %q: got %s %s, classes %v; want %s %s, classes %v", tc.name, tc.file, k.Unit, k.Right, k.Classes, tc.unit, tc.right, tc.classes)
 		}
 	}

@@ -10,8 +10,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // A count is the number of occurrences of a label.
@@ -33,31 +35,29 @@ func shown(label string) string {
 	return label
 }
 
-// classesOf returns a function that returns the class of the label of a row, or the class of each of its tags.
-func (c *Config) classesOf() func(answer string) []int {
-	if target := c.Task.Target; target != nil { // measuring the rows would have returned errors of Encode
-		return func(answer string) []int { ids, _ := target.Encode(answer); return ids }
-	}
-	numbers := map[string]int{}
-	for i, name := range c.Task.Classes {
-		numbers[name] = i
-	}
-	return func(answer string) []int { return []int{numbers[answer]} }
+// labelCounts counts the labels or tags of rows.
+type labelCounts struct {
+	names     []string  // the labels or tags
+	validates []int     // their numbers in the validation rows
+	total     int       // number of validation rows or, for tagging, of their tags
+	best      int       // index of the most frequent one in the training rows
+	weights   []float64 // their weights in the loss; nil means 1 for each
 }
 
-// countClasses counts the labels or tags of the training and the validation rows. It adds the counts to the
-// description, with the accuracy of always answering the commonest one. If the configuration asks for class weights, it
-// sets them. If the run begins and nothing says what to monitor, it chooses accuracy or macro F1.
-func (s *rowSet) countClasses(c *Config, begins bool) {
-	names, classes := slices.Clone(c.Task.Classes), c.classesOf()
+// countLabels counts the labels or tags of the training and the validation rows. It adds the counts to the description,
+// with the accuracy of always answering the commonest one. If the configuration asks for class weights, it sets them.
+// If the run begins and nothing says what to monitor, it chooses accuracy or macro F1.
+func countLabels(k facts, c *Config, s *rows.Set, begins bool) *labelCounts {
+	l := &labelCounts{names: slices.Clone(c.Task.Classes)}
+	classes := c.classesOf()
 	if target := c.Task.Target; target != nil {
 		for id := range target.Len() {
 			name, _ := target.Decode([]int{id})
-			names = append(names, name)
+			l.names = append(l.names, name)
 		}
 	}
 	counted := func(part rows.Part) (counts []int, total int) {
-		counts = make([]int, len(names))
+		counts = make([]int, len(l.names))
 		for answer := range part.Answers() {
 			for _, id := range classes(answer) {
 				counts[id]++
@@ -67,37 +67,33 @@ func (s *rowSet) countClasses(c *Config, begins bool) {
 		return counts, total
 	}
 	trains, total := counted(s.Train)
-	var validates []int
-	validates, s.total = counted(s.Validation)
-	best, unseen := 0, 0 // the commonest class, and validation labels that no training row has
+	l.validates, l.total = counted(s.Validation)
+	unseen := 0 // validation labels that no training row has
 	var counts []count
 	for i, n := range trains {
-		if n > trains[best] {
-			best = i
+		if n > trains[l.best] {
+			l.best = i
 		}
 		if n > 0 {
-			counts = append(counts, count{names[i], n})
+			counts = append(counts, count{l.names[i], n})
 		} else {
-			unseen += validates[i]
+			unseen += l.validates[i]
 		}
 	}
 	slices.SortStableFunc(counts, func(a, b count) int { return cmp.Compare(b.N, a.N) })
-	s.names, s.validates, s.best = names, validates, best
-	unit, d := c.Kind().Unit, s.Description
+	unit, d := judge.KindOf(&c.Config).Unit, s.Description
 	d.Notes = append(d.Notes, fmt.Sprintf("training %s: %s", unit, text.List(len(counts), mostLabels, ", ", func(i int) string {
 		return fmt.Sprintf("%s %d (%.1f %%)", shown(counts[i].Label), counts[i].N, 100*float64(counts[i].N)/float64(total))
 	})))
 	if unseen > 0 && c.Task.Target == nil {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("unknown: %s with a label that no training row has", text.Count(unseen, "validation row")))
 	}
-	if s.total > 0 {
+	if l.total > 0 {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("most frequent: always answering %s is right for %.1f %% of the validation %s",
-			shown(counts[0].Label), 100*float64(validates[best])/float64(s.total), unit))
+			shown(counts[0].Label), 100*float64(l.validates[l.best])/float64(l.total), unit))
+		d.Warnings = append(d.Warnings, l.few(trains, unit)...)
 	}
-	if s.total > 0 {
-		s.warnFew(names, trains, validates, unit)
-	}
-	if stopping := &c.Training.Stopping; begins && c.labelled() && s.total > 0 && stopping.Monitor == "" && stopping.Mode == "" {
+	if stopping := &c.Training.Stopping; begins && k.labels() && l.total > 0 && stopping.Monitor == "" && stopping.Mode == "" {
 		stopping.Monitor, stopping.Mode = "val_accuracy", "max"
 		if why := rare(trains); why != "" {
 			stopping.Monitor = "val_macro_f1"
@@ -105,29 +101,59 @@ func (s *rowSet) countClasses(c *Config, begins bool) {
 		}
 	}
 	if c.Training.ClassWeights != "" {
-		s.classWeights = balanced(trains)
+		l.weights = balanced(trains)
 	}
+	return l
 }
 
 // fewRows is the number of validation rows below which a description warns that the scores of a label are rough. With
 // 20 rows, the standard error of a recall of 80 % is 9 points.
 const fewRows = 20
 
-// warnFew adds a warning to the description that lists classes with few validation rows, the rarest first. It leaves
-// out classes that no training row has.
-func (s *rowSet) warnFew(names []string, trains, validates []int, unit string) {
+// few returns a warning that lists labels with few validation rows, the rarest first; or none, if there are no such
+// labels. It leaves out labels that no training row has.
+func (l *labelCounts) few(trains []int, unit string) (warnings []string) {
 	var few []count
-	for i, n := range validates {
+	for i, n := range l.validates {
 		if n < fewRows && trains[i] > 0 {
-			few = append(few, count{names[i], n})
+			few = append(few, count{l.names[i], n})
 		}
 	}
 	if few == nil {
-		return
+		return nil
 	}
 	slices.SortStableFunc(few, func(a, b count) int { return cmp.Compare(a.N, b.N) })
-	s.Description.Warnings = append(s.Description.Warnings, fmt.Sprintf("few validation %s: %s (with fewer than %d, scores per %s are rough)", unit,
-		text.List(len(few), mostLabels, ", ", func(i int) string { return fmt.Sprintf("%s %d", shown(few[i].Label), few[i].N) }), fewRows, strings.TrimSuffix(unit, "s")))
+	return []string{fmt.Sprintf("few validation %s: %s (with fewer than %d, scores per %s are rough)", unit,
+		text.List(len(few), mostLabels, ", ", func(i int) string { return fmt.Sprintf("%s %d", shown(few[i].Label), few[i].N) }), fewRows, strings.TrimSuffix(unit, "s"))}
+}
+
+// always returns the most frequent label, and the validation value that a metric has if it is always answered: see
+// Task.MostFrequent. The counts may be nil.
+func (l *labelCounts) always(metric string) (label string, value float64, known bool) {
+	if l == nil || l.total == 0 {
+		return "", 0, false
+	}
+	label, right, total := l.names[l.best], float64(l.validates[l.best]), float64(l.total)
+	share, f1, labels := right/total, 2*right/(total+right), 0 // labels with answers or rows
+	for i, n := range l.validates {
+		if n > 0 || i == l.best {
+			labels++
+		}
+	}
+	name, class, ofClass := metrics.OfClass(metric)
+	switch {
+	case metric == "accuracy":
+		return label, share, true
+	case metric == "macro_f1":
+		return label, f1 / float64(labels), true
+	case !ofClass:
+		return label, 0, false
+	case name == "average_precision": // all rows are alike
+		return label, float64(l.validates[slices.Index(l.names, class)]) / total, true
+	case class != label || right == 0:
+		return label, 0, true
+	}
+	return label, map[string]float64{"precision": share, "recall": 1, "f1": f1}[name], true
 }
 
 // rare returns the reason in words if labels with these numbers of training rows include rare ones, so that accuracy

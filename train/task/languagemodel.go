@@ -8,9 +8,9 @@ import (
 // languageModel predicts the next symbol of a text.
 type languageModel struct{ common }
 
-var textKind = languageModel{common{Kind{
-	Kind: model.KindOf(data.KindText), About: "the next character of a file",
-	Unit: "characters", Right: "predicted", LossUnit: "nats", maxLen: 64,
+var textKind = languageModel{common{facts{
+	Kind: model.KindOf(data.KindText), help: "the next character of a file",
+	maxLen: 64,
 }}}
 
 func (languageModel) defaults(c *Config) {

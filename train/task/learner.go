@@ -8,6 +8,7 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 )
 
 // A learner is what a network learns.
@@ -23,8 +24,10 @@ type learner interface {
 // A labelLearner learns one of the ids of the Layout's Classes, once or at every position. Its loss is the
 // cross-entropy.
 type labelLearner struct {
-	*Task
-	more []measure // metrics besides accuracy; nil with a head
+	model   *model.Model
+	config  *Config
+	weights []float64 // weights of the classes in the loss; nil means 1 for each
+	more    []measure // metrics besides accuracy; nil with a head
 }
 
 // A measure adds metrics to a graph.
@@ -44,11 +47,11 @@ func (c labelLearner) targets(b data.Batch) []*tensor.Dense {
 }
 
 func (c labelLearner) loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss layers.Loss, metrics []train.Metric, err error) {
-	o := layers.CrossEntropyOptions{ClassWeights: c.classWeights}
+	o := layers.CrossEntropyOptions{ClassWeights: c.weights}
 	if b.Mode == layers.Training {
-		o.LabelSmoothing = c.Config.Training.LabelSmoothing
+		o.LabelSmoothing = c.config.Training.LabelSmoothing
 	}
-	if trunk := c.Network().Trunk(); trunk == nil {
+	if trunk := c.model.Network().Trunk(); trunk == nil {
 		loss, err = layers.CrossEntropy(b, out, targets[0], o)
 	} else {
 		loss, out, err = trunk.CrossEntropy(b, out, targets[0], o) // out is the predicted ids
@@ -56,7 +59,7 @@ func (c labelLearner) loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss 
 	if err != nil {
 		return layers.Loss{}, nil, err
 	}
-	right, counted, err := ops.CountRight(b.Env(), out, targets[0], c.unknownClass(), !c.Config.Kind().Aligned)
+	right, counted, err := ops.CountRight(b.Env(), out, targets[0], c.unknownClass(), !c.config.Kind().Aligned)
 	if err != nil {
 		return layers.Loss{}, nil, err
 	}
@@ -72,11 +75,11 @@ func (c labelLearner) loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss 
 }
 
 // unknownClass returns the class that stands for unknown symbols in answers, or -1 if there is none. A prediction of
-// this class is never right, neither here nor in Judge, because it doesn't tell which symbol was meant.
+// this class is never right, neither here nor in package judge, because it doesn't tell which symbol was meant.
 func (c labelLearner) unknownClass() int {
-	if c.Config.Task.Classes != nil {
+	if c.config.Task.Classes != nil {
 		return -1
 	}
-	_, target := c.Coder().Tokenizers()
+	_, target := c.model.Coder().Tokenizers()
 	return target.Unknown()
 }

@@ -9,9 +9,9 @@ import (
 // maskedText predicts the masked symbols of a text (Devlin et al., 2018).
 type maskedText struct{ common }
 
-var maskedTextKind = maskedText{common{Kind{
-	Kind: model.KindOf(data.KindMaskedText), About: "the masked characters of a file",
-	Unit: "masked characters", Right: "predicted", LossUnit: "nats", maxLen: 64,
+var maskedTextKind = maskedText{common{facts{
+	Kind: model.KindOf(data.KindMaskedText), help: "the masked characters of a file",
+	maxLen: 64,
 }}}
 
 func (maskedText) defaults(c *Config) {

@@ -5,52 +5,44 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/choices"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/task/judge"
 )
-
-// named lists choices by name, each with a line of help.
-type named = choices.Table[struct{}]
-
-// metrics lists metrics by the names that they have in a loss.
-type metrics = choices.Table[metric]
-
-// A metric says how to read the values of a metric.
-type metric struct {
-	share bool // a share of right answers
-	lower bool // lower is better
-}
-
-// accuracy is the metric that classifiers have.
-var accuracy = choices.Entry[metric]{Name: "accuracy", About: "share of right answers", Value: metric{share: true}}
 
 // classMetrics has the names of the metrics of one label of a file: see train.ClassMetrics. The metric of the label
 // fraud is called recall[fraud].
 var classMetrics = []string{"precision", "recall", "f1", "average_precision"}
 
-// ofClass divides a name such as val_recall[fraud] into the metric and the label. It reports whether the name has this
-// form.
-func ofClass(name string) (metric, class string, ok bool) {
-	metric, class, ok = strings.Cut(name, "[")
-	class, closed := strings.CutSuffix(class, "]")
-	return metric, class, ok && closed
+// monitored lists the values that early stopping may monitor: the loss and the computed metrics, training before
+// validation.
+func monitored(c *Config, computed []metrics.Metric) (values named) {
+	for _, part := range [][2]string{{"train_", " in training, since the last check"}, {"val_", " in validation"}} {
+		if c.Data.Validation == 0 && part[0] == "val_" {
+			break
+		}
+		values = append(values, choices.Entry[struct{}]{Name: part[0] + "loss", About: "mean loss" + part[1]})
+		for _, m := range computed {
+			if _, listed := values.Get(part[0] + m.Name); !listed {
+				values = append(values, choices.Entry[struct{}]{Name: part[0] + m.Name, About: m.About + part[1]})
+			}
+		}
+	}
+	return values
 }
-
-// labelled reports whether the task learns the labels of a file.
-func (c *Config) labelled() bool { return c.FromRows() && c.Task.Kind == data.KindClassification }
 
 // checkMonitor returns an error if no value has the name of the monitored value. Before New has read the rows of a
 // file, any label may be in the name.
-func (c *Config) checkMonitor() error {
-	name, path, names := c.Training.Stopping.Monitor, setting.Path("training.stopping.monitor"), monitored(c).Names()
+func (c *Config) checkMonitor(k facts) error {
+	name, path, names := c.Training.Stopping.Monitor, setting.Path("training.stopping.monitor"), monitored(c, judge.KindOf(&c.Config).Metrics).Names()
 	if name == "" || slices.Contains(names, name) {
 		return nil
 	}
 	listed := strings.Join(names, ", ")
-	if c.labelled() {
-		named, class, ok := ofClass(name)
+	if c.FromRows() && k.labels() {
+		named, class, ok := metrics.OfClass(name)
 		part, metric, _ := strings.Cut(named, "_")
 		if classes := c.Task.Classes; ok && slices.Contains(names, part+"_loss") && slices.Contains(classMetrics, metric) {
 			if classes == nil || slices.Contains(classes, class) {
@@ -74,21 +66,13 @@ func (c *Config) direct() {
 		return
 	}
 	_, name, _ := strings.Cut(s.Monitor, "_")
-	m, known := kindOf(c.Task.Kind).metrics(c).Get(name)
-	_, _, class := ofClass(name)
+	computed := judge.KindOf(&c.Config).Metrics
+	i := slices.IndexFunc(computed, func(m metrics.Metric) bool { return m.Name == name })
+	_, _, class := metrics.OfClass(name)
 	switch {
-	case known && m.lower:
+	case i >= 0 && computed[i].Lower:
 		s.Mode = "min"
-	case known || class:
+	case i >= 0 || class:
 		s.Mode = "max"
 	}
-}
-
-// spoken returns a metric's name in words.
-func spoken(metric string) string {
-	name, class, ofClass := ofClass(metric)
-	if name = strings.ReplaceAll(name, "_", " "); ofClass {
-		name += " of " + class
-	}
-	return name
 }

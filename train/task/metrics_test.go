@@ -11,6 +11,7 @@ import (
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/score"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // someEntities returns 200 rows of tokens and tags. Every third name is a place.
@@ -63,7 +64,7 @@ func TestMetrics(t *testing.T) {
 			if got = append(got, "train_loss", "val_loss"); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
 				t.Errorf("the history has %v, want %v", got, want)
 			}
-			if got := monitored(&task.Config).Names(); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+			if got := monitored(&task.Config, judge.KindOf(&task.Config.Config).Metrics).Names(); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
 				t.Errorf("monitored are %v, want %v", got, want)
 			}
 			if c.judge == nil {
@@ -80,7 +81,7 @@ func TestMetrics(t *testing.T) {
 			for _, monitor := range []string{"val_macro_f1", "val_entity_f1"} { // New knows the tags
 				config := task.Config
 				config.Training.Stopping.Monitor, config.Training.Stopping.Mode = monitor, "max"
-				err := config.check(true)
+				err := config.check(task.kind, true)
 				if known := slices.Contains(want, monitor); (err == nil) != known {
 					t.Errorf("monitor %s: got error %v, want one: %v", monitor, err, !known)
 				} else if want := fmt.Sprintf("%s must be one of train_loss, train_accuracy, ", setting.Path("training.stopping.monitor")); err != nil && !strings.Contains(err.Error(), want) {

@@ -3,6 +3,7 @@ package task
 import (
 	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/train/model"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // Names of package model that the tests use.
@@ -11,6 +12,7 @@ type (
 	Answer          = model.Answer
 	Attention       = model.Attention
 	AttentionLayer  = model.AttentionLayer
+	ConfigError     = model.ConfigError
 	Contribution    = model.Contribution
 	From            = model.From
 	Generated       = model.Generated
@@ -30,6 +32,14 @@ var (
 	Open, OpenBase, OpenAs, OpenFS = model.Open, model.OpenBase, model.OpenAs, model.OpenFS
 	ExportAdapter                  = model.ExportAdapter
 	ErrNoWeights, ErrFrom          = model.ErrNoWeights, model.ErrFrom
+)
+
+// Names of package judge that the tests use.
+type (
+	Beyond = judge.Beyond
+	Judged = judge.Judged
+	Report = judge.Report
+	Score  = judge.Score
 )
 
 func span(label string, start, end int, text string) Span {

@@ -473,7 +473,7 @@ func FuzzReadConfig(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := c.check(true); err != nil {
+		if err := c.check(kindOf(c.Task.Kind), true); err != nil {
 			t.Errorf("ReadConfig accepts what a check doesn't: %v", err)
 		}
 		if _, err := data.NewCoder(c.Task); err != nil {

@@ -35,7 +35,7 @@ var presets = []Preset{
 func Presets() []Preset { return slices.Clone(presets) }
 
 // Apply replaces the settings that the named preset has, and leaves the other settings. If there is no preset of this
-// name for the Task's kind, the error is a *ConfigError.
+// name for the Task's kind, the error is a *model.ConfigError.
 func (c *Config) Apply(preset string) error {
 	var names []string
 	for _, p := range presets {

@@ -31,15 +31,15 @@ func ReadExamples(m *model.Model, files ...string) (examples []data.Example, not
 		return nil, nil, fmt.Errorf("examples must come from one file or from two parallel files, got %d files", len(files))
 	}
 	c.pairs(3)
-	if c.Kind().Embeds { // the file may have other columns than the run's
-		c.Task.Texts, c.Task.Scored, c.Training.Loss, c.Data.TargetFile = 0, false, "", append(files, "")[1]
-		c.chooseTexts(files[0])
-	}
-	t, err := c.format().Read(&c.Data, judgeBytes, files[0], append(files, "")[1])
+	k := kindOf(c.Task.Kind)
+	// The file may have other columns than the run's.
+	c.Task.Texts, c.Task.Scored, c.Training.Loss, c.Data.TargetFile = 0, false, "", append(files, "")[1]
+	k.look(&c, files[0])
+	t, err := c.format(k).Read(&c.Data, judgeBytes, files[0], append(files, "")[1])
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := kindOf(c.Task.Kind).read(&c, []*table.Table{t}); err != nil {
+	if _, err := k.read(&c, []*table.Table{t}); err != nil {
 		return nil, nil, err
 	}
 	examples = make([]data.Example, t.Len())
@@ -102,7 +102,7 @@ func PredictFile(ctx context.Context, m *model.Model, file string, w io.Writer, 
 		return err
 	}
 	c.pairs(2)
-	records, err := table.Open(file, c.format().Inputs(&c.Data))
+	records, err := table.Open(file, c.format(kindOf(c.Task.Kind)).Inputs(&c.Data))
 	if err != nil {
 		return err
 	}
@@ -172,9 +172,6 @@ func (c *Config) pairs(columns int) {
 	}
 }
 
-// configOf returns a configuration with the settings that a model has, and none of its training.
-func configOf(m *model.Model) *Config { return &Config{Config: m.Config} }
-
 // readsRows returns the configuration for reading rows.
 func readsRows(m *model.Model) (Config, error) {
 	c := *configOf(m)
@@ -182,4 +179,38 @@ func readsRows(m *model.Model) (Config, error) {
 		return c, fmt.Errorf("a text model can't answer the rows of a file: the task %s is of kind %s", c.Task.Name, c.Task.Kind)
 	}
 	return c, nil
+}
+
+// EmbedFile embeds a column of a file of rows: see data.Settings, of which m.Config.Data has the Columns, the Header
+// and the Encoding. It calls do with the texts and the vectors of some thousand rows at a time, in the order of the
+// rows. It returns an error at a bad row, so that no vector is missing, and the errors of Embed and of do.
+func EmbedFile(ctx context.Context, m *model.Model, file string, do func(texts []string, vectors [][]float32) error) error {
+	s := &m.Config.Data
+	records, err := table.Open(file, table.Options{Columns: s.Columns, Known: []table.Column{textColumn}, Header: s.Header, Quotes: s.Quotes, Encoding: s.Encoding})
+	if err != nil {
+		return err
+	}
+	defer records.Close()
+	noteAll(m, file, records.Notes())
+	for done := false; !done; {
+		var texts []string
+		for bytes := 0; len(texts) < fileBatch && bytes < fileBytes && !done; {
+			_, _, err := records.Read()
+			if done = err == io.EOF; err != nil && !done {
+				return fmt.Errorf("%s, %w", file, err)
+			}
+			if !done {
+				texts = append(texts, records.Wanted()[0])
+				bytes += len(texts[len(texts)-1])
+			}
+		}
+		vectors, _, err := m.Embed(ctx, texts)
+		if err == nil {
+			err = do(texts, vectors)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

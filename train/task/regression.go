@@ -3,10 +3,8 @@ package task
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"iter"
 	"math"
-	"strconv"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -24,13 +22,13 @@ import (
 // regression gives each source a number.
 type regression struct{ common }
 
-var regressionKind = regression{common{Kind{
-	Kind: model.KindOf(data.KindRegression), About: "the number for each text in a file",
-	columns: []table.Column{
+var regressionKind = regression{common{facts{
+	Kind: model.KindOf(data.KindRegression), help: "the number for each text in a file",
+	fields: []table.Column{
 		textColumn,
 		{Role: "number", Names: []string{"number", "value", "score", "rating", "target", "label"}},
 	},
-	linear: linearNumbers{}, Unit: "rows",
+	linear: linearNumbers{},
 	losses: named{
 		{Name: "squared", About: "mean squared error"},
 		{Name: "huber", About: "Huber's loss: beyond one standard deviation it grows linearly, so outliers count less"},
@@ -132,21 +130,10 @@ func meanAndSpread(texts iter.Seq[string]) (mean, spread, deviation float64) {
 	return first + mean, math.Sqrt(squares / n), deviation / n
 }
 
-func (regression) metrics(*Config) metrics {
-	return metrics{
-		{Name: "r2", About: "share of the numbers' variance that the model explains, R²"},
-		{Name: "mean_absolute_error", About: "mean absolute error of the numbers", Value: metric{lower: true}},
-	}
-}
-
-func (regression) values(r *Report) map[string]float64 {
-	return defined(map[string]float64{"r2": r.Numbers.RSquared(), "mean_absolute_error": r.Numbers.MeanAbsoluteError()})
-}
-
-func (regression) learner(t *Task) learner { return numberLearner{t} }
+func (regression) learner(_ *model.Model, c *Config, _ []float64) learner { return numberLearner{c} }
 
 // A numberLearner learns one number per row, standardised by the rule's Mean and Scale.
-type numberLearner struct{ *Task }
+type numberLearner struct{ config *Config }
 
 // targets returns the correct numbers (B, 1) and their weights (B, 1): 0 for rows without a number, and otherwise 1.
 func (numberLearner) targets(b data.Batch) []*tensor.Dense {
@@ -167,7 +154,7 @@ const huberDelta = 1
 
 func (r numberLearner) loss(b *layers.Build, out *G.Node, nodes G.Nodes) (loss layers.Loss, metrics []train.Metric, err error) {
 	targets, weights := nodes[0], nodes[1]
-	if r.Config.Training.Loss == "huber" {
+	if r.config.Training.Loss == "huber" {
 		loss, err = layers.HuberError(b, out, targets, weights, huberDelta)
 	} else {
 		loss, err = layers.MeanSquaredError(b, out, targets, weights)
@@ -178,7 +165,7 @@ func (r numberLearner) loss(b *layers.Build, out *G.Node, nodes G.Nodes) (loss l
 	if metrics, err = distances(b, out, targets, weights); err != nil {
 		return layers.Loss{}, nil, err
 	}
-	metrics[1].Of = func(mean float64) float64 { return mean * cmp.Or(r.Config.Task.Scale, 1) }
+	metrics[1].Of = func(mean float64) float64 { return mean * cmp.Or(r.config.Task.Scale, 1) }
 	return loss, metrics, nil
 }
 
@@ -190,47 +177,4 @@ func distances(b *layers.Build, out, targets, weights *G.Node) ([]train.Metric, 
 	}
 	mistake, err := train.MeanAbsoluteError(b, out, targets, weights)
 	return []train.Metric{explained, mistake}, err
-}
-
-// judge adds the distance of an answer to its reference.
-func (regression) judge(_ *model.Model, r *Report, j *Judged) {
-	reference, err := text.Number(j.References[0])
-	switch {
-	case err != nil:
-		r.UnknownReferences++
-	case j.Answer.Number != nil:
-		r.Numbers.Add(*j.Answer.Number, reference)
-	}
-}
-
-func (regression) scores(r *Report, s *Scores) {
-	n := &r.Numbers
-	s.Value, s.Total = finite(n.RSquared()), len(r.Judged)
-	s.MeanAbsoluteError, s.Pearson, s.Spearman = finite(n.MeanAbsoluteError()), finite(n.Pearson()), finite(n.Spearman())
-}
-
-func (regression) write(r *Report, w io.Writer) {
-	n := &r.Numbers
-	if x, rows := n.RSquared(), text.Count(len(r.Judged), "row"); x == x {
-		fmt.Fprintf(w, "R²: %.4f (%s)\n", x, rows)
-	} else {
-		fmt.Fprintf(w, "R²: none, because it needs two numbers (%s)\n", rows)
-	}
-	fmt.Fprintf(w, "Mean absolute error: %.6g\n", n.MeanAbsoluteError())
-	if p := n.Pearson(); p == p {
-		fmt.Fprintf(w, "Correlation: Pearson %.4f, Spearman %.4f\n", p, n.Spearman())
-	} else {
-		fmt.Fprintln(w, "Correlation: none, because all answers or all numbers are equal")
-	}
-}
-
-// details returns the answer's error: the answer minus the reference.
-func (regression) details(j Judged) (names, values []string) {
-	mistake := ""
-	if j.Answer.Number != nil {
-		if reference, err := text.Number(j.References[0]); err == nil {
-			mistake = strconv.FormatFloat(*j.Answer.Number-reference, 'g', 6, 64)
-		}
-	}
-	return []string{"error"}, []string{mistake}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // numberRows returns rows whose number is 1000 plus 10 times the number of tokens.
@@ -43,7 +44,7 @@ func TestRegression(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := run.Summary
-			if s.ScoreName != "r2" || *s.ValScore < 0.8 || run.Config.Kind().Score != "r2" {
+			if s.ScoreName != "r2" || *s.ValScore < 0.8 || judge.KindOf(&run.Config.Config).Score.Name != "r2" {
 				t.Errorf("the score is %s %v, want r2 of at least 0.8", s.ScoreName, *s.ValScore)
 			}
 			m, err := Open(dir)

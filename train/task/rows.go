@@ -1,37 +1,38 @@
 package task
 
 import (
-	"cmp"
-
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/linear/fit"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
 )
+
+// rowSource has the rows of a file.
+var rowSource = source{(*Config).FromRows, openRows}
 
 // A rowSet is a set of rows from a file.
 type rowSet struct {
+	bare
 	*rows.Set
-	coder        data.Coder
-	classWeights []float64
-	total        int // number of validation rows or, for tagging, of their tags
-	batch        int // number of rows in a validation batch
+	coder  data.Coder
+	labels *labelCounts // nil unless answers are classes
+	batch  int          // number of rows in a validation batch
+}
 
-	// Set by countClasses: the labels or tags, their numbers in the validation rows, and the index of the most frequent
-	// one in the training rows.
-	names     []string
-	validates []int
-	best      int
+// tagged reports whether rows of a file are tokens with their tags, so that the file may be CoNLL.
+func (c *Config) tagged() bool {
+	return c.FromRows() && model.KindOf(c.Task.Kind).Aligned && c.Data.SourceUnits != tokenizer.Characters && c.Data.TargetUnits != tokenizer.Characters
 }
 
 // format describes the rows of the task's files.
-func (c *Config) format() rows.Format {
-	implementation := kindOf(c.Task.Kind)
-	k := implementation.about()
+func (c *Config) format(k kind) rows.Format {
+	f := k.about()
 	return rows.Format{
-		Columns: c.columns(), Tagged: c.tagged(), Check: implementation.row(c),
-		Labels: k.Classes && !k.AnswerUnits, AnswerUnits: k.AnswerUnits, Sequences: k.Sequences, Aligned: k.Aligned, Usual: k.usual,
+		Columns: k.columns(c), Tagged: c.tagged(), Check: k.row(c),
+		Labels: f.labels(), AnswerUnits: f.AnswerUnits, Sequences: f.Sequences, Aligned: f.Aligned, Usual: f.usual,
 		Texts: c.Task.Texts,
 	}
 }
@@ -40,24 +41,21 @@ func (c *Config) format() rows.Format {
 const leastRows = 20
 
 // openRows reads the rows of a configuration's files, and completes the configuration.
-func openRows(c *Config) (set, error) {
+func openRows(k kind, c *Config) (set, error) {
 	begins := c.Data.SHA256 == "" // otherwise the configuration is of a run
-	if c.Kind().Embeds {
-		c.chooseTexts(c.Data.File)
-	}
-	read, err := rows.Open(&c.Data, c.format(), c.Seed, c.From.Dir)
+	k.look(c, c.Data.File)
+	read, err := rows.Open(&c.Data, c.format(k), c.Seed, c.From.Dir)
 	if err != nil {
 		return nil, err
 	}
 	s := &rowSet{Set: read}
-	kind := kindOf(c.Task.Kind)
-	if s.Description.Notes, err = kind.read(c, s.Tables()); err != nil {
+	if s.Description.Notes, err = k.read(c, s.Tables()); err != nil {
 		return nil, err
 	}
 	if err := s.Divide(); err != nil {
 		return nil, err
 	}
-	if err := kind.rows(c, s.Set); err != nil {
+	if err := k.rows(c, s.Set); err != nil {
 		return nil, err
 	}
 	if err := s.Encode(&c.Task); err != nil {
@@ -66,9 +64,8 @@ func openRows(c *Config) (set, error) {
 	if n := s.Train.Len() + s.Validation.Len(); begins && n < leastRows {
 		return nil, setting.Errorf("%s: the rows are too few to learn from and to judge by: training needs at least %d, got %d", setting.Path("data.file"), leastRows, n)
 	}
-	s.total = s.Validation.Len()
 	if c.Kind().Classes {
-		s.countClasses(c, begins)
+		s.labels = countLabels(k.about(), c, s.Set, begins)
 	}
 	return s, s.complete(c)
 }
@@ -92,20 +89,6 @@ func (s *rowSet) complete(c *Config) error {
 	return c.planPass(s.Batches(s.batch))
 }
 
-// planPass sets the settings that depend on the number of steps of one pass over the file, which is an epoch.
-func (c *Config) planPass(steps int) error {
-	t := &c.Training
-	if t.StepsPerEpoch = cmp.Or(t.StepsPerEpoch, steps); t.StepsPerEpoch != steps {
-		return setting.Errorf("%s must be %d, one pass over the file, or 0 to choose it, got %d: to check more often, set %s", setting.Path("training.steps_per_epoch"), steps, t.StepsPerEpoch, setting.Path("training.check_every"))
-	}
-	if c.Published() && t.MaxEpochs < 0 { // fewer than for a new model
-		limit := 20
-		t.MaxEpochs = min(max(3, 300/steps), limit)
-	}
-	t.plan(steps)
-	return nil
-}
-
 // linearTexts returns the number of texts that the linear model learns: see beside.Texts. If tokens have several
 // pieces, it counts the pieces.
 func (s *rowSet) linearTexts(c *Config) int {
@@ -127,5 +110,14 @@ func (s *rowSet) examples(part rows.Part, order train.Order, size int) examples 
 	}}
 }
 
-func (s *rowSet) judged() int  { return s.total }
-func (s *rowSet) close() error { return nil }
+func (s *rowSet) size() int            { return s.batch }
+func (s *rowSet) counts() *labelCounts { return s.labels }
+func (s *rowSet) held() []data.Example { return s.Held.Examples() }
+func (s *rowSet) describe() string     { return s.Description.String() }
+
+func (s *rowSet) judged() int {
+	if s.labels != nil {
+		return s.labels.total
+	}
+	return s.Validation.Len()
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // keys returns the keys of an object in JSON, sorted.
@@ -51,7 +52,7 @@ func TestScores(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := judged(t, task, task.Examples(), PredictOptions{})
-			got := ScoresOf(task.Model, &s, r)
+			got := judge.ScoresOf(task.Model, &s, r)
 			if want := slices.Sorted(slices.Values(append(more, always...))); !slices.Equal(keys(t, got), want) {
 				t.Errorf("the keys are %q, want %q", keys(t, got), want)
 			}
@@ -61,28 +62,9 @@ func TestScores(t *testing.T) {
 			if got.Right != nil && *got.Value != float64(*got.Right)/float64(got.Total) {
 				t.Errorf("the value is %g, want %d of %d", *got.Value, *got.Right, got.Total)
 			}
-			if alone := ScoresOf(task.Model, &s, nil); *alone.Value != s.Value || alone.Total != s.Total || alone.Beyond != nil {
+			if alone := judge.ScoresOf(task.Model, &s, nil); *alone.Value != s.Value || alone.Total != s.Total || alone.Beyond != nil {
 				t.Errorf("without a report, got %+v, want the values of %+v", alone, s)
 			}
 		})
-	}
-}
-
-// A class has the same keys as the mean of all classes, and its name. Tags of entities are scored by type.
-func TestScoresOfClasses(t *testing.T) {
-	r := Report{kind: taggingKind, Judged: make([]Judged, 2)}
-	r.Classes.Add("B-PER", "B-PER")
-	r.Classes.Add("O", "B-PER")
-	r.Entities.Add([]string{"B-PER", "O"}, []string{"B-PER", "B-PER"})
-	var s Scores
-	r.kind.scores(&r, &s)
-	if want := []string{"answered", "class", "f1", "precision", "recall", "right", "rows"}; !slices.Equal(keys(t, s.Classes[0]), want) {
-		t.Errorf("a class has the keys %q, want %q", keys(t, s.Classes[0]), want)
-	}
-	if c := s.Classes[0]; c.Class != "B-PER" || c.Recall != 0.5 || c.Precision != 1 || *s.Value != 0.5 || s.Macro.Rows != 2 {
-		t.Errorf("got the class %+v, the value %g and the mean %+v, want B-PER with recall 0.5 and precision 1, 0.5 and 2 rows", c, *s.Value, s.Macro)
-	}
-	if s.Entities == nil || s.Entities.Recall != 0.5 || len(s.Types) != 1 || s.Types[0].Class != "PER" {
-		t.Errorf("got the entities %+v and the types %+v, want recall 0.5 and the type PER", s.Entities, s.Types)
 	}
 }

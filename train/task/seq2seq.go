@@ -1,57 +1,21 @@
 package task
 
 import (
-	"fmt"
-	"io"
-	"slices"
-	"strings"
-
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/table"
-	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 )
 
 // seq2seq generates an answer symbol by symbol.
 type seq2seq struct{ common }
 
-var seq2seqKind = seq2seq{common{Kind{
-	Kind: model.KindOf(data.KindSeq2Seq), About: "the answer to each source in a file, of any length",
-	columns: []table.Column{
+var seq2seqKind = seq2seq{common{facts{
+	Kind: model.KindOf(data.KindSeq2Seq), help: "the answer to each source in a file, of any length",
+	fields: []table.Column{
 		{Role: "source", Names: []string{"source", "src", "input", "word", "question"}},
 		{Role: "answer", Names: []string{"target", "tgt", "output", "answer", "pronunciation"}},
 	},
-	Unit: "rows", Right: "exactly right", LossUnit: "nats", smoothing: 0.1,
+	smoothing: 0.1,
 }}}
 
 func (seq2seq) defaults(c *Config) { c.Model.Dim = 64 }
-
-// judge adds the edits, chrF and BLEU of an answer.
-func (seq2seq) judge(m *model.Model, r *Report, j *Judged) {
-	answer, references := r.compare(m, j)
-	before := r.Errors.Edits
-	r.Errors.Add(answer, references...)
-	j.Edits = r.Errors.Edits - before
-	r.ChrF.Add(j.Answer.Text, j.References...)
-	r.BLEU.Add(j.Answer.Text, j.References...)
-}
-
-func (seq2seq) scores(r *Report, s *Scores) {
-	s.share(r.Right, len(r.Judged))
-	s.ErrorRate, s.Edits = finite(r.Errors.Value()), &r.Errors.Edits
-	s.ChrF, s.BLEU = finite(r.ChrF.Value()), finite(r.BLEU.Value())
-}
-
-func (seq2seq) write(r *Report, w io.Writer) {
-	n, unit, bleu := len(r.Judged), string(r.Units), fmt.Sprintf("%.2f", r.BLEU.Value())
-	if r.Units == tokenizer.BPE {
-		unit = "words"
-	}
-	if r.BLEU.Value() == 0 && !slices.ContainsFunc(r.Judged, func(j Judged) bool { return len(strings.Fields(j.Answer.Text)) >= 4 }) {
-		bleu = "none, as no answer has four words" // BLEU counts runs of up to four words
-	}
-	fmt.Fprintf(w, "Exact: %.4f (%d of %s answered with one of their references)\n", float64(r.Right)/float64(n), r.Right, text.Count(n, "source"))
-	fmt.Fprintf(w, "Error rate: %.4f (%d edits; the nearest references have %d %s)\n", r.Errors.Value(), r.Errors.Edits, r.Errors.Units, unit)
-	fmt.Fprintf(w, "chrF: %.2f, BLEU: %s\n", r.ChrF.Value(), bleu)
-}

@@ -3,6 +3,9 @@ package task
 import (
 	"cmp"
 	"strings"
+
+	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/train/model"
 )
 
 // fill sets the sizes of the model and the batch that are 0. The arguments are the number of training rows and of their
@@ -26,6 +29,39 @@ func (c *Config) fill(rows, symbols int) {
 		}
 	}
 	t.BatchSize = cmp.Or(t.BatchSize, batch)
+}
+
+// divide sets the number of micro-batches, if it is 0.
+func (c *Config) divide(k facts) {
+	t := &c.Training
+	if t.MicroBatches > 0 {
+		return
+	}
+	switch {
+	case k.micro > 0:
+		t.MicroBatches = k.micro
+	case k.Rows && c.Published() && c.Tune != model.TuneHead && c.Tune != model.TuneLoRA:
+		t.MicroBatches = 2
+	default:
+		t.MicroBatches = 4
+	}
+	for t.BatchSize%t.MicroBatches != 0 {
+		t.MicroBatches /= 2
+	}
+}
+
+// planPass sets the settings that depend on the number of steps of one pass over the file, which is an epoch.
+func (c *Config) planPass(steps int) error {
+	t := &c.Training
+	if t.StepsPerEpoch = cmp.Or(t.StepsPerEpoch, steps); t.StepsPerEpoch != steps {
+		return setting.Errorf("%s must be %d, one pass over the file, or 0 to choose it, got %d: to check more often, set %s", setting.Path("training.steps_per_epoch"), steps, t.StepsPerEpoch, setting.Path("training.check_every"))
+	}
+	if c.Published() && t.MaxEpochs < 0 { // fewer than for a new model
+		limit := 20
+		t.MaxEpochs = min(max(3, 300/steps), limit)
+	}
+	t.plan(steps)
+	return nil
 }
 
 // plan sets MaxEpochs, Decay, WarmUp, CheckEvery, Patience and MinDelta if they are negative. The argument steps is the

@@ -7,6 +7,8 @@ import (
 
 	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // A Summary is the content of summary.json. Train returns it.
@@ -49,17 +51,15 @@ type Summary struct {
 	WeightsSHA256 string            `json:"weights_sha256,omitempty"` // checksum in the header of model.safetensors, which Open and Load compare
 
 	Best       train.Check `json:"-"` // check of the saved weights
-	Score      Score       `json:"-"` // validation score, including ValLoss and ValScore
+	Score      judge.Score `json:"-"` // validation score, including ValLoss and ValScore
 	Unfinished bool        `json:"-"` // a limit or OnStep interrupted training; call Train again to continue
 }
 
-// of sets the score of the validation rows, and the fields that have its values.
-func (s *Summary) of(score Score) {
+// of sets the score of a model on the validation rows, and the fields that have its values.
+func (s *Summary) of(m *model.Model, score judge.Score) {
 	s.Score, s.ScoreName = score, score.Name
-	s.ValLoss, s.ValScore = finite(score.Loss), finite(score.Value)
-	if score.Characters > 0 {
-		s.ValLossPerCharacter = finite(score.perCharacter())
-	}
+	plain := judge.ScoresOf(m, &score, nil)
+	s.ValLoss, s.ValScore, s.ValLossPerCharacter = plain.Loss, plain.Value, plain.LossPerCharacter
 }
 
 // scoreKey is the key of ValScore that MarshalJSON and UnmarshalJSON replace.

@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -25,13 +24,13 @@ import (
 // tagging gives each symbol of a source one tag.
 type tagging struct{ common }
 
-var taggingKind = tagging{common{Kind{
-	Kind: model.KindOf(data.KindTagging), About: "the tag of each token in a file",
-	columns: []table.Column{
+var taggingKind = tagging{common{facts{
+	Kind: model.KindOf(data.KindTagging), help: "the tag of each token in a file",
+	fields: []table.Column{
 		{Role: "token list", Names: []string{"tokens", "words", "text", "sentence", "source"}},
 		{Role: "tag list", Names: []string{"tags", "labels", "ner_tags", "pos_tags", "target"}},
 	},
-	linear: linearClasses{}, Unit: "tags", Right: "right", LossUnit: "nats", usual: tokenizer.Tokens,
+	linear: linearClasses{}, usual: tokenizer.Tokens,
 }}}
 
 func (tagging) check(c *Config) error {
@@ -39,11 +38,6 @@ func (tagging) check(c *Config) error {
 		return setting.Errorf("%s %s needs tags with spaces between them: leave out %s %s", setting.Path("data.source_units"), tokenizer.Words, setting.Path("data.target_units"), tokenizer.Characters)
 	}
 	return nil
-}
-
-// tagged reports whether rows of a file are tokens with their tags, so that the file may be CoNLL.
-func (c *Config) tagged() bool {
-	return c.FromRows() && kindOf(c.Task.Kind).about().Aligned && c.Data.SourceUnits != tokenizer.Characters && c.Data.TargetUnits != tokenizer.Characters
 }
 
 // row returns an error if a row doesn't have one tag per symbol, or if a published tokenizer drops one of its words.
@@ -128,29 +122,14 @@ func wordTags(tag string, n int) []string {
 	return tags
 }
 
-func (tagging) values(r *Report) map[string]float64 {
-	values := map[string]float64{"accuracy": r.Classes.Accuracy()}
-	if r.HasEntities() {
-		values["entity_f1"] = r.Entities.Total().F1
-	}
-	return values
-}
-
-func (tagging) learner(t *Task) learner {
-	c := labelLearner{Task: t}
-	if tags := t.Config.EntityTags(); tags != nil {
-		c.more = append(c.more, one(func(b *layers.Build, logits, targets *G.Node) (train.Metric, error) {
+func (tagging) learner(m *model.Model, c *Config, weights []float64) learner {
+	l := labelLearner{model: m, config: c, weights: weights}
+	if tags := c.EntityTags(); tags != nil {
+		l.more = append(l.more, one(func(b *layers.Build, logits, targets *G.Node) (train.Metric, error) {
 			return entityF1(tags, b, logits, targets)
 		}))
 	}
-	return c
-}
-
-func (tagging) metrics(c *Config) metrics {
-	if !c.FromRows() || c.Task.Target != nil && c.EntityTags() == nil {
-		return metrics{accuracy}
-	}
-	return metrics{accuracy, {Name: "entity_f1", About: "F1 score of entities in the tags of a file, such as B-PER and I-PER"}}
+	return l
 }
 
 // entityF1 returns the F1 score of score.Entities as a metric. The argument tags has the text of each id.
@@ -176,38 +155,6 @@ func entityF1(tags []string, b *layers.Build, logits, targets *G.Node) (train.Me
 	return train.Metric{Name: "entity_f1", Sum: sums, Value: func(sums []float64) float64 {
 		return sums[0] / max(sums[1], 1)
 	}}, err
-}
-
-// judge also counts entities.
-func (tagging) judge(m *model.Model, r *Report, j *Judged) {
-	answer, references := r.compare(m, j)
-	r.countClasses(j, answer, references[0])
-	r.Entities.Add(answer, references[0])
-	if j.Answer.Spans != nil {
-		j.Spans = m.SpansOf(j.Source, references[0])
-	}
-}
-
-func (tagging) scores(r *Report, s *Scores) {
-	r.classScores(s)
-	s.RightRows = &r.Right
-	if r.HasEntities() {
-		s.Entities, s.Types = new(r.Entities.Total()), r.Entities.Types()
-	}
-}
-
-func (k tagging) write(r *Report, w io.Writer) {
-	n := len(r.Judged)
-	fmt.Fprintf(w, "Rows: %.4f (%d of %d rows with every tag right)\n", float64(r.Right)/float64(n), r.Right, n)
-	k.common.write(r, w)
-	if !r.HasEntities() {
-		return
-	}
-	total := r.Entities.Total()
-	fmt.Fprintf(w, "Entity F1: %.4f (%d right of %d answered and %d in the rows)\n", total.F1, total.Right, total.Answers, total.Rows)
-	types := r.Entities.Types()
-	total.Class = "all"
-	writeScores(w, append(types[:min(len(types), mostClasses)], total))
 }
 
 // tokenTags leaves one tag per token in an answer of a rule for words: the tag of the token's first word.

@@ -13,6 +13,7 @@ import (
 	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/score"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 func TestWordTags(t *testing.T) {
@@ -98,7 +99,7 @@ func TestTaggingWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Judge(t.Context(), m, examples[:20], PredictOptions{})
+	r, err := judge.Answers(t.Context(), m, examples[:20], PredictOptions{})
 	if err != nil || r.Entities.Total().F1 < 0.99 || r.UnknownReferences > 0 {
 		t.Errorf("got %v, %v, want all entities found", r, err)
 	}
@@ -172,7 +173,7 @@ func TestTaggingPublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Judge(t.Context(), m, examples[:20], PredictOptions{})
+	r, err := judge.Answers(t.Context(), m, examples[:20], PredictOptions{})
 	if err != nil || r.Entities.Total().F1 < 0.99 || r.Right != len(r.Judged) || r.Classes.Macro().Rows < 80 {
 		t.Errorf("got %v, %v, want all entities found, and tags counted per word", r, err)
 	}

@@ -228,7 +228,7 @@ func TestDefaultsAreRight(t *testing.T) {
 		if c.Task.Sample == nil {
 			c.Data.File = "x"
 		}
-		if err := c.check(false); err != nil {
+		if err := c.check(kindOf(c.Task.Kind), false); err != nil {
 			t.Errorf("the defaults of %s: got error %v", name, err)
 		}
 	}
@@ -524,7 +524,7 @@ func TestMemoryBound(t *testing.T) {
 			if _, err := train.Fit(ctx, task.Problem(), task.Config.Training.Config, options); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
-			bound, _ := task.Config.leastMemory(task.Coder().Layout())
+			bound, _ := task.Config.leastMemory(task.Coder().Layout(), task.set.size())
 			t.Logf("train.Fit estimates %.0f MB, leastMemory %.0f MB", takes/(1<<20), bound/(1<<20))
 			if bound > takes || takes > 40<<20+4*bound {
 				t.Errorf("train.Fit estimates %.0f MB, leastMemory %.0f MB: want between a quarter of that and all", takes/(1<<20), bound/(1<<20))

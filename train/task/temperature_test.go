@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // A model that learned noise by heart is less sure of its answers after calibration, and gives the same answers. The
@@ -29,7 +30,7 @@ func TestTemperature(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Judge(t.Context(), opened, task.Examples(), PredictOptions{})
+	again, err := judge.Answers(t.Context(), opened, task.Examples(), PredictOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

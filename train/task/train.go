@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/internal/logit"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/runfolder/runlog"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // ErrFinished means that the run in a folder is finished.
@@ -61,7 +63,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 			return nil, err
 		}
 		if l, _ := t.Linear(); first && l != nil {
-			io.WriteString(options.Log, valuesText("Baseline: "+l.About(), kindOf(t.Config.Task.Kind).metrics(&t.Config), l.Values)+l.Held)
+			io.WriteString(options.Log, metrics.Text("Baseline: "+l.About(), judge.KindOf(&t.Config.Config).Metrics, l.Values)+l.Held)
 			err = t.beforeEpochs(w, options.Log)
 		}
 		if _, err := train.Broadcast(options.Group, nil, err); err != nil {
@@ -170,7 +172,7 @@ func (t *Task) summary(r *train.Result) *Summary {
 	}
 	if r.Best.Validated {
 		s.Score = t.score(r.Best.ValLoss, r.Best.Metrics)
-		s.of(s.Score)
+		s.of(t.Model, s.Score)
 	}
 	return s
 }
@@ -198,10 +200,10 @@ func (t *Task) better(c train.Check) logit.Mixture {
 	if !t.Config.Mix || l == nil {
 		return logit.Mixture{}
 	}
-	names := []string{t.Config.Kind().Score, "mean_absolute_error"} // one row has no r2
-	for _, m := range kindOf(t.Config.Task.Kind).metrics(&t.Config) {
+	names := []string{judge.KindOf(&t.Config.Config).Score.Name, "mean_absolute_error"} // one row has no r2
+	for _, m := range judge.KindOf(&t.Config.Config).Metrics {
 		linear, known := l.Values[m.Name]
-		if network := c.Metrics["val_"+m.Name]; known && slices.Contains(names, m.Name) && (network > linear) == !m.Value.lower {
+		if network := c.Metrics["val_"+m.Name]; known && slices.Contains(names, m.Name) && (network > linear) == !m.Lower {
 			return logit.Mixture{}
 		}
 	}
@@ -262,7 +264,7 @@ func (t *Task) begin(ctx context.Context, w *runfolder.Writer) error {
 	raised := saved
 	raised.Training.MaxEpochs, raised.Training.Stopping.Patience = t.Config.Training.MaxEpochs, t.Config.Training.Stopping.Patience
 	raised.MoveTo(t.Config.Config)
-	saved.divide()
+	saved.divide(t.kind.about())
 	if err := saved.Decide(t.Coder().Layout()); err != nil || !runfolder.SameJSON(raised, t.Config) {
 		return fmt.Errorf("%s holds a run with another configuration: choose another folder", w.Dir)
 	}

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/internal/logit"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/train/model"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 // mixes reports whether answers are mixed from those of the network and of the linear model.
@@ -25,7 +27,7 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 	if !c.FromRows() || !s.Best.Validated || !first && !k.Embeds {
 		return nil
 	}
-	var r *Report
+	var r *judge.Report
 	var err error
 	switch l, _ := t.Linear(); {
 	case t.mixes(), k.Linear && c.Task.Classes != nil:
@@ -34,27 +36,27 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 			return failed
 		}
 		t.chooseMixture(v)
-		var score Score
+		var score judge.Score
 		if r, score, err = t.judgeMixed(ctx, v); t.mixes() { // otherwise the score is that of the check
-			s.of(score)
+			s.of(t.Model, score)
 		}
 	case k.Embeds || c.Task.Pairs || l != nil:
-		if r, err = Judge(ctx, t.Model, t.Examples(), model.PredictOptions{}); err != nil {
+		if r, err = judge.Answers(ctx, t.Model, t.Examples(), model.PredictOptions{}); err != nil {
 			return err
 		}
 		if k.Embeds {
-			s.Score.ofTexts(r)
-			s.of(s.Score)
+			s.Score.OfTexts(r)
+			s.of(t.Model, s.Score)
 			s.Baseline = r.Baseline
 		}
 	}
 	if r == nil || err != nil {
 		return err
 	}
-	s.Chance, s.Guesses = r.chance, (k.Embeds || c.Task.Pairs) && t.guesses(r, s.Score)
+	s.Chance, s.Guesses = r.Chance, (k.Embeds || c.Task.Pairs) && t.guesses(r, s.Score)
 	if t.mixes() {
 		x := t.Mixture
-		s.Linear, s.Answers = &x.Linear, r.kind.values(r)
+		s.Linear, s.Answers = &x.Linear, r.Values()
 	}
 	return nil
 }
@@ -72,7 +74,7 @@ func (t *Task) usualMixture() logit.Mixture {
 
 // A validation has the validation rows as the model reads them.
 type validation struct {
-	report  *Report // without answers
+	report  *judge.Report // without answers
 	answers []model.Answer
 	outputs []model.Output
 	sides   sides // of the rows with a known reference
@@ -83,7 +85,7 @@ const mostSides = 1 << 18
 
 // readValidation reads the validation rows.
 func (t *Task) readValidation(ctx context.Context) (*validation, error) {
-	v := &validation{report: newReport(t.Model, t.Examples())}
+	v := &validation{report: judge.New(t.Model, t.Examples())}
 	var err error
 	var both logit.Mixture
 	switch {
@@ -92,10 +94,10 @@ func (t *Task) readValidation(ctx context.Context) (*validation, error) {
 	case t.mixes():
 		both.Linear = 0.5
 	}
-	if v.answers, v.outputs, err = t.Outputs(ctx, sourcesOf(v.report.Judged), both); err != nil {
+	if v.answers, v.outputs, err = t.Outputs(ctx, judge.Sources(v.report.Judged), both); err != nil {
 		return nil, err
 	}
-	targetsOf, numbers := kindOf(t.Config.Task.Kind).about().linear.targets(&t.Config), t.Config.Kind().Numbers
+	targetsOf, numbers := t.kind.about().linear.targets(&t.Config), t.Config.Kind().Numbers
 	v.sides.width = max(1, t.Coder().Layout().Classes)
 	for _, o := range v.outputs {
 		reference := v.report.Judged[o.Input].References[0]
@@ -147,19 +149,19 @@ func (t *Task) chooseMixture(v *validation) {
 }
 
 // judgeMixed returns the report and the score of the validation rows, answered with the model's mixture.
-func (t *Task) judgeMixed(ctx context.Context, v *validation) (*Report, Score, error) {
+func (t *Task) judgeMixed(ctx context.Context, v *validation) (*judge.Report, judge.Score, error) {
 	loss := v.sides.loss(t.Mixture, t.classWeights)
 	if err := t.Mix(v.answers, v.outputs, t.Mixture); err != nil {
-		return nil, Score{}, err
+		return nil, judge.Score{}, err
 	}
-	v.report.judgeAll(t.Model, v.report.Judged, v.answers)
-	return v.report, t.score(loss, v.values(t)), v.report.besideBaseline(ctx, t.Model, t.Examples())
+	v.report.Add(t.Model, v.answers)
+	return v.report, t.score(loss, v.values(t)), v.report.BesideBaseline(ctx, t.Model, t.Examples())
 }
 
 // values returns the validation metrics of the answers, as a check has them.
 func (v *validation) values(t *Task) map[string]float64 {
 	values := map[string]float64{}
-	for _, some := range []map[string]float64{v.report.kind.values(v.report), v.ofLabel(&t.Config, t.Mixture)} {
+	for _, some := range []map[string]float64{v.report.Values(), v.ofLabel(&t.Config, t.Mixture)} {
 		for name, value := range some {
 			values["val_"+name] = value
 		}
@@ -170,7 +172,7 @@ func (v *validation) values(t *Task) map[string]float64 {
 // ofLabel returns the monitored metric, if it is one of a single label: see classMetrics.
 func (v *validation) ofLabel(c *Config, x logit.Mixture) map[string]float64 {
 	name := strings.TrimPrefix(c.Training.Stopping.Monitor, "val_")
-	metric, label, ok := ofClass(name)
+	metric, label, ok := metrics.OfClass(name)
 	if !ok {
 		return nil
 	}
@@ -216,7 +218,7 @@ func (s *sides) averagePrecision(x logit.Mixture, class int) float64 {
 }
 
 // guesses reports whether the validation score is no better than the score of guesses by more than chance.
-func (t *Task) guesses(r *Report, s Score) bool {
+func (t *Task) guesses(r *judge.Report, s judge.Score) bool {
 	n, value, mean, variance := float64(len(r.Judged)), s.Value, 0.0, 1.0
 	switch {
 	case t.Config.Kind().Numbers: // R² is the square of a correlation
@@ -224,7 +226,7 @@ func (t *Task) guesses(r *Report, s Score) bool {
 	case t.Config.Kind().Classes:
 		_, mean, _ = t.MostFrequent("accuracy")
 		variance = mean * (1 - mean)
-	case !r.scored():
+	case r.Judged[0].Answer.Number == nil:
 		candidates, squares := map[string]bool{}, 0.0
 		for _, j := range r.Judged {
 			for text := range strings.SplitSeq(j.References[0], "\t") {

@@ -114,7 +114,7 @@ const (
 
 // New returns a Handler for a model. The parameters of the model must not change while the Handler is used. New returns
 // an error if the model is empty, if a limit is negative, if MaxBeam is more than model.MaxBeam, or if MaxInputs is
-// more than Queue. If the model can't use the Threshold, the error is a *task.ConfigError.
+// more than Queue. If the model can't use the Threshold, the error is a *model.ConfigError.
 //
 // The model answers one batch at a time, on all processors. It answers waiting requests with the same beam and top
 // together, but a request never waits for others to arrive. If a request ends while it waits, the model doesn't compute

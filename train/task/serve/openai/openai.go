@@ -55,7 +55,6 @@ import (
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
-	"github.com/heed-go/heed/train/task"
 	"github.com/heed-go/heed/train/task/serve"
 )
 
@@ -114,7 +113,7 @@ func refused(err error, input string) error {
 	if wrong := (*model.InputError)(nil); errors.As(err, &wrong) {
 		err = setting.Errorf("%s: %w", setting.Path(input), wrong.Err)
 	}
-	if errors.As(err, new(*task.ConfigError)) && !errors.As(err, new(*serve.Error)) {
+	if errors.As(err, new(*model.ConfigError)) && !errors.As(err, new(*serve.Error)) {
 		return &serve.Error{Status: http.StatusBadRequest, Err: err}
 	}
 	return err

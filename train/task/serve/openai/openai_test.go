@@ -674,7 +674,7 @@ func FuzzRequest(f *testing.F) {
 				}
 			}
 			if err != nil && !strings.Contains(fmt.Sprintf("%T", err), "setting.Error") {
-				t.Errorf("%q: got %T, %v, want a *task.ConfigError", body, err, err)
+				t.Errorf("%q: got %T, %v, want a *model.ConfigError", body, err, err)
 			}
 		}
 	})

@@ -1,11 +1,43 @@
-package task
+package judge
 
 import (
+	"io"
+	"math"
+	"slices"
+
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/score"
 )
+
+// A Kind is a kind of task, with the words for its results.
+type Kind struct {
+	model.Kind
+
+	Unit  string // plural noun for what a Score counts, such as "tags"
+	Right string // word for a right answer, such as "exactly right"; empty if answers are near or far, not right or wrong
+
+	Metrics []metrics.Metric // before task.New has read the rows of a file, the metrics that the task may have
+	Score   metrics.Metric   // the first of the Metrics: it says how good a model is
+
+	LossUnit string // such as "nats"; empty if the loss has none
+
+	scorer
+}
+
+// A scorer judges the answers of a kind of task. Most have the methods of classes, and replace those in which they
+// differ.
+type scorer interface {
+	metrics(c *model.Config) []metrics.Metric   // see Kind.Metrics
+	judge(m *model.Model, r *Report, j *Judged) // compares an answer with its references and adds it to a report
+	values(r *Report) map[string]float64        // the values of a report, by the names of the metrics
+	write(r *Report, w io.Writer)               // writes the scores of a report in words
+	scores(r *Report, s *Scores)                // sets the scores of a report
+	chance(r, baseline *Report) float64         // see Report.Chance
+	details(j Judged) (names, values []string)  // what Report.WriteAnswers writes between an answer and its references
+}
 
 // A Report compares a model's answers with the answers of examples. String returns it in words.
 type Report struct {
@@ -34,10 +66,52 @@ type Report struct {
 	// by name, such as accuracy; nil if there is none. For embed, it compares texts by TF-IDF.
 	Baseline map[string]float64
 
-	kind    kind
-	metrics metrics
-	about   string   // what the baseline is, in words
-	chance  *float64 // see Summary.Chance
+	// Chance is the probability that two equally good models differ on the judged rows at least as much as the model
+	// and its baseline do; nil if there is no baseline.
+	Chance *float64
+
+	kind  Kind
+	about string // what the baseline is, in words
+}
+
+// Values returns the values of the report, by the names of the kind's metrics.
+func (r *Report) Values() map[string]float64 { return r.kind.values(r) }
+
+// HasEntities reports whether the right tags are made for entities, such as B-PER, I-PER and O.
+func (r *Report) HasEntities() bool { return r.Entities.Others == 0 && r.Entities.Total().Rows > 0 }
+
+// scored reports whether the rows of a report have scores.
+func (r *Report) scored() bool { return len(r.Judged) > 0 && r.Judged[0].Answer.Number != nil }
+
+// gather sets Judged from the examples, without answers.
+func (r *Report) gather(examples []data.Example) {
+	r.Judged = make([]Judged, 0, len(examples)) // growing would take more memory
+	indices := map[string]int{}                 // for seq2seq: index of each source in Judged
+	for _, e := range examples {
+		i, ok := indices[e.Source]
+		if !ok {
+			if r.kind.Sequences {
+				indices[e.Source] = len(r.Judged)
+			}
+			r.Judged = append(r.Judged, Judged{Source: e.Source, References: []string{e.Answer}})
+		} else if j := &r.Judged[i]; !slices.Contains(j.References, e.Answer) {
+			j.References = append(j.References, e.Answer)
+		}
+	}
+}
+
+// judge adds one answer to the report.
+func (r *Report) judge(m *model.Model, j *Judged) {
+	if j.Answer.Unknown {
+		r.UnknownSources++
+	}
+	if j.Answer.Cut {
+		r.CutSources++
+	}
+	if j.Answer.Err != nil {
+		r.Unanswered++
+	}
+	r.kind.judge(m, r, j)
 }
 
 // Beyond counts the sources and references that are beyond a model.
@@ -60,7 +134,7 @@ type Judged struct {
 }
 
 // Scores has the scores of an evaluation as plain data. In JSON, it is one object, in which a key is missing if the
-// evaluation has no such value. The method Model.Scores makes it.
+// evaluation has no such value. ScoresOf makes it.
 type Scores struct {
 	Task string    `json:"task"`
 	Kind data.Kind `json:"kind"`
@@ -113,4 +187,17 @@ type Scores struct {
 	// Rows is the number of answers in a Report, and Beyond counts the rows that are beyond the model.
 	Rows   int     `json:"rows,omitempty"`
 	Beyond *Beyond `json:"beyond,omitempty"`
+}
+
+// share sets the score to a share of right answers.
+func (s *Scores) share(right, total int) {
+	s.Value, s.Right, s.Total = new(float64(right)/float64(total)), &right, total
+}
+
+// finite returns x, or nil if JSON has no such number.
+func finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
 }

@@ -1,4 +1,4 @@
-package task
+package judge
 
 import (
 	"cmp"
@@ -11,9 +11,24 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/internal/kernel"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 )
+
+// texts judges vectors of texts.
+type texts struct{ classes }
+
+func (texts) metrics(c *model.Config) []metrics.Metric {
+	nearest := []metrics.Metric{{Name: "batch_accuracy", About: "share of queries whose positive is the nearest text of the batch"}}
+	switch distances := (numbers{}).metrics(c); {
+	case c.Task.Scored:
+		return distances
+	case c.Task.Texts == 0:
+		return append(nearest, distances...)
+	}
+	return nearest
+}
 
 // A comparison has the texts of judged rows. Rows with an answer of one text and a number have scores.
 type comparison struct {
@@ -90,7 +105,7 @@ func (r *Report) judgeVectors(ctx context.Context, m *model.Model) error {
 	}
 	baseline := &Report{Judged: slices.Clone(r.Judged)}
 	baseline.rank(c, tfidf(c.texts))
-	r.Baseline, r.chance = embedKind.values(baseline), new(r.chanceOf(baseline))
+	r.Baseline, r.Chance = texts{}.values(baseline), new(r.kind.chance(r, baseline))
 	return nil
 }
 
@@ -188,13 +203,10 @@ func tfidf(texts []string) similarities {
 }
 
 // judge does nothing, because rank has judged the rows.
-func (embedding) judge(*model.Model, *Report, *Judged) {}
-
-// scored reports whether the rows of a report have scores.
-func (r *Report) scored() bool { return len(r.Judged) > 0 && r.Judged[0].Answer.Number != nil }
+func (texts) judge(*model.Model, *Report, *Judged) {}
 
 // values returns the values that are numbers.
-func (embedding) values(r *Report) map[string]float64 {
+func (texts) values(r *Report) map[string]float64 {
 	values := map[string]float64{"mrr": r.Ranking.MRR(), "recall@1": r.Ranking.Recall(1), "recall@10": r.Ranking.Recall(10)}
 	if r.scored() {
 		values = map[string]float64{"spearman": r.Numbers.Spearman(), "pearson": r.Numbers.Pearson()}
@@ -224,12 +236,12 @@ func (r *Report) textValues(values map[string]float64) string {
 	return strings.Join(words, ", ")
 }
 
-func (k embedding) write(r *Report, w io.Writer) {
+func (k texts) write(r *Report, w io.Writer) {
 	fmt.Fprintf(w, "Of %s: %s\n", text.Count(len(r.Judged), "row"), r.textValues(k.values(r)))
 	fmt.Fprintf(w, "Baseline: TF-IDF of words, %s\n", r.textValues(r.Baseline))
 }
 
-func (k embedding) scores(r *Report, s *Scores) {
+func (k texts) scores(r *Report, s *Scores) {
 	s.Score, s.Total = r.textScores()[0], len(r.Judged)
 	values := k.values(r)
 	for name, field := range map[string]**float64{"mrr": &s.MRR, "recall@1": &s.Recall1, "recall@10": &s.Recall10, "spearman": &s.Spearman, "pearson": &s.Pearson} {
@@ -241,21 +253,10 @@ func (k embedding) scores(r *Report, s *Scores) {
 }
 
 // details returns the rank of the right text.
-func (embedding) details(j Judged) (names, values []string) {
+func (texts) details(j Judged) (names, values []string) {
 	rank := ""
 	if j.Answer.Number == nil {
 		rank = strconv.Itoa(1 + j.Edits)
 	}
 	return []string{"rank"}, []string{rank}
-}
-
-// ofTexts sets a score for embed to the score of all judged rows together.
-func (s *Score) ofTexts(r *Report) {
-	values, known := embedKind.values(r), false
-	s.Name, s.others = r.textScores()[0], ""
-	if s.Value, known = values[s.Name]; known {
-		s.others = strings.TrimPrefix(r.textValues(values), fmt.Sprintf("%s %.4f", s.Name, s.Value))
-	} else {
-		s.Value = math.NaN()
-	}
 }

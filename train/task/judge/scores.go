@@ -1,19 +1,19 @@
-package task
+package judge
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"strings"
 
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 )
 
 // ScoresOf returns the scores of a Score, a Report of the same model, or both. Either may be nil.
 func ScoresOf(m *model.Model, s *Score, r *Report) Scores {
-	k := configOf(m).Kind()
-	scores := Scores{Task: m.Config.Task.Name, Kind: m.Config.Task.Kind, Score: k.Score, Unit: k.Unit}
+	k := KindOf(&m.Config)
+	scores := Scores{Task: m.Config.Task.Name, Kind: m.Config.Task.Kind, Score: k.Score.Name, Unit: k.Unit}
 	if s != nil {
 		scores.Loss, scores.Value, scores.Total = finite(s.Loss), finite(s.Value), s.Total
 		if s.Characters > 0 {
@@ -37,32 +37,6 @@ func TextScoresOf(m *model.Model, s model.TextScore) Scores {
 	return scores
 }
 
-// share sets the score to a share of right answers.
-func (s *Scores) share(right, total int) {
-	s.Value, s.Right, s.Total = new(float64(right)/float64(total)), &right, total
-}
-
-// finite returns x, or nil if JSON has no such number.
-func finite(x float64) *float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return &x
-}
-
-// defined deletes the values that aren't finite, such as correlations with equal numbers, which aren't defined.
-func defined(values map[string]float64) map[string]float64 {
-	maps.DeleteFunc(values, func(_ string, x float64) bool { return finite(x) == nil })
-	return values
-}
-
-// classScores sets the scores of labels or tags.
-func (r *Report) classScores(s *Scores) {
-	macro := r.Classes.Macro()
-	s.share(macro.Right, macro.Rows)
-	s.Macro, s.Classes = &macro, r.Classes.Classes()
-}
-
 // A Score tells how good a model is on the validation examples.
 type Score struct {
 	Loss         float64 // mean loss; for kinds that choose among ids: cross-entropy, in nats
@@ -70,11 +44,41 @@ type Score struct {
 	Value        float64 // if answers are right or wrong: Right as a share of Total
 	Right, Total int     // right answers, if there are any, and all answers; for text: characters or tokens; for tagging from a file: tags
 	Characters   int     // for text in tokens: number of characters in the Total tokens; otherwise 0
+	Note         string  // words that String adds
 
 	share       bool   // whether the Value is a share
 	unit, right string // words of the Kind
 	others      string // the other metrics, in words
-	monitored   string // for labels and tags: the monitored metric if it isn't the score, and the values of the most frequent one, in words
+}
+
+// NewScore returns the Score for a validation loss and the validation metrics of total answers. The values are those of
+// a check or of an evaluation, by names such as val_accuracy.
+func NewScore(c *model.Config, loss float64, values map[string]float64, total int) Score {
+	k := KindOf(c)
+	value, known := values["val_"+k.Score.Name]
+	if !known {
+		value = math.NaN()
+	}
+	s := Score{Loss: loss, Name: k.Score.Name, Value: value, Total: total, share: k.Score.Share, unit: k.Unit, right: k.Right}
+	if k.Score.Share {
+		s.Right = int(math.Round(s.Value * float64(s.Total)))
+		s.Value = float64(s.Right) / float64(max(s.Total, 1))
+	}
+	for _, m := range k.Metrics[1:] {
+		s.others += fmt.Sprintf(", %s %.4g", metrics.Spoken(m.Name), values["val_"+m.Name])
+	}
+	return s
+}
+
+// OfTexts sets a score for embed to the score of all judged rows together.
+func (s *Score) OfTexts(r *Report) {
+	values, known := texts{}.values(r), false
+	s.Name, s.others = r.textScores()[0], ""
+	if s.Value, known = values[s.Name]; known {
+		s.others = strings.TrimPrefix(r.textValues(values), fmt.Sprintf("%s %.4f", s.Name, s.Value))
+	} else {
+		s.Value = math.NaN()
+	}
 }
 
 // perCharacter returns the loss per character, which is comparable between models with different tokenizers. Without
@@ -93,11 +97,11 @@ func (s Score) String() string {
 		loss += fmt.Sprintf(" per token, %.6f per character", s.perCharacter())
 	}
 	if s.share {
-		return fmt.Sprintf("%s, %s %.4f (%d of %d %s %s)%s", loss, spoken(s.Name), s.Value, s.Right, s.Total, s.unit, s.right, s.monitored)
+		return fmt.Sprintf("%s, %s %.4f (%d of %d %s %s)%s", loss, metrics.Spoken(s.Name), s.Value, s.Right, s.Total, s.unit, s.right, s.Note)
 	}
-	value := fmt.Sprintf("%s %.4f", spoken(s.Name), s.Value)
+	value := fmt.Sprintf("%s %.4f", metrics.Spoken(s.Name), s.Value)
 	if finite(s.Value) == nil {
-		value = "no " + spoken(s.Name)
+		value = "no " + metrics.Spoken(s.Name)
 	}
 	return fmt.Sprintf("%s, %s%s (%s)", loss, value, s.others, text.Count(s.Total, strings.TrimSuffix(s.unit, "s")))
 }

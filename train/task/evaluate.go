@@ -1,0 +1,41 @@
+package task
+
+import (
+	"context"
+
+	"github.com/heed-go/heed/internal/logit"
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
+	"github.com/heed-go/heed/train/task/judge"
+)
+
+// Evaluate scores the answers of the model with its present parameters to the validation examples.
+func (t *Task) Evaluate(ctx context.Context) (judge.Score, error) {
+	if _, err := t.Linear(); err != nil {
+		return judge.Score{}, err
+	}
+	if t.mixes() {
+		v, err := t.readValidation(ctx)
+		if err != nil {
+			return judge.Score{}, err
+		}
+		_, s, err := t.judgeMixed(ctx, v)
+		return s, err
+	}
+	values, err := train.Evaluate(ctx, t.Problem())
+	if err != nil {
+		return judge.Score{}, err
+	}
+	if err := logit.CheckFinite(values["val_loss"]); err != nil {
+		return judge.Score{}, err
+	}
+	s := t.score(values["val_loss"], values)
+	if t.Config.Kind().Embeds && t.set.judged() > 0 {
+		r, err := judge.Answers(ctx, t.Model, t.Examples(), model.PredictOptions{})
+		if err != nil {
+			return s, err
+		}
+		s.OfTexts(r)
+	}
+	return s, nil
+}

@@ -1,0 +1,110 @@
+package judge
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/logit"
+	"github.com/heed-go/heed/train/model"
+)
+
+// batch is the number of sources per call of PredictAll.
+const batch = 1 << 13
+
+// Answers answers the sources of the examples and compares the model's answers with the examples' answers, the
+// references. For seq2seq, if several examples have the same source, each of their answers is right. If the model can't
+// answer a source, the empty answer counts, which is wrong. An answer is also wrong if all references have symbols that
+// the model doesn't know. Answers returns an error if there are no examples or if the model's kind is text.
+//
+// For embed, it searches for the positive of each source among the texts of all answers. The texts with the most
+// similar vectors come first. If each answer is one text and a score, it compares the similarities with the scores.
+func Answers(ctx context.Context, m *model.Model, examples []data.Example, o model.PredictOptions) (*Report, error) {
+	kind := kindOf(m.Config.Task.Kind)
+	if !kind.Rows || len(examples) == 0 {
+		return nil, fmt.Errorf("Judge needs at least one example and a model that answers rows, got %d examples and a model of kind %s", len(examples), m.Config.Task.Kind)
+	}
+	if kind.Embeds {
+		r := New(m, examples)
+		return r, r.judgeVectors(ctx, m)
+	}
+	r, err := judge(m, examples, func(sources []string) ([]model.Answer, error) { return m.PredictAll(ctx, sources, o) })
+	if err != nil {
+		return nil, err
+	}
+	return r, r.BesideBaseline(ctx, m, examples)
+}
+
+// judge compares the answers that a function returns with the examples' answers.
+func judge(m *model.Model, examples []data.Example, answer func(sources []string) ([]model.Answer, error)) (*Report, error) {
+	r := New(m, examples)
+	for part := range slices.Chunk(r.Judged, batch) {
+		answers, err := answer(Sources(part))
+		if err != nil {
+			return nil, err
+		}
+		r.add(m, part, answers)
+	}
+	return r, nil
+}
+
+// Sources returns the sources of judged rows.
+func Sources(judged []Judged) []string {
+	sources := make([]string, len(judged))
+	for i, j := range judged {
+		sources[i] = j.Source
+	}
+	return sources
+}
+
+// Add adds the model's answers to the examples of a New report.
+func (r *Report) Add(m *model.Model, answers []model.Answer) { r.add(m, r.Judged, answers) }
+
+// add sets the answers of a part of the judged rows, and adds them to the report.
+func (r *Report) add(m *model.Model, part []Judged, answers []model.Answer) {
+	for i := range part {
+		part[i].Answer = answers[i]
+		r.judge(m, &part[i])
+	}
+}
+
+// BesideBaseline sets what a report says about the baseline. The examples are those of the report.
+func (r *Report) BesideBaseline(ctx context.Context, m *model.Model, examples []data.Example) error {
+	baseline, err := Baseline(ctx, m, examples)
+	if linear, _ := m.Linear(); baseline != nil {
+		r.about, r.Baseline, r.Chance = linear.About(), baseline.Values(), new(r.kind.chance(r, baseline))
+	}
+	return err
+}
+
+// Baseline compares the answers of the baseline alone with the examples. It returns nil if there is no baseline or no
+// example. If the run's summary lists a baseline that is missing, this is an error.
+func Baseline(ctx context.Context, m *model.Model, examples []data.Example) (*Report, error) {
+	if l, err := m.Linear(); l == nil || len(examples) == 0 {
+		return nil, err
+	}
+	return judge(m, examples, func(sources []string) ([]model.Answer, error) {
+		x := logit.Mixture{Linear: 1}
+		answers, outputs, err := m.Outputs(ctx, sources, x)
+		if err == nil {
+			err = m.Mix(answers, outputs, x)
+		}
+		return answers, err
+	})
+}
+
+// New returns a report on the examples, without answers.
+func New(m *model.Model, examples []data.Example) *Report {
+	kind := kindOf(m.Config.Task.Kind)
+	kind.Metrics = kind.metrics(&m.Config)
+	r := &Report{kind: kind, Units: cmp.Or(m.Config.Data.TargetUnits, tokenizer.Characters)}
+	if r.Units == tokenizer.Tokens {
+		r.BLEU.Split = strings.Fields
+	}
+	r.gather(examples)
+	return r
+}

@@ -1,0 +1,80 @@
+package judge
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/train/model"
+)
+
+func TestWriteAnswers(t *testing.T) {
+	r := Report{kind: kindOf(data.KindSeq2Seq), Judged: []Judged{
+		{Source: "a\tb\\", References: []string{"x\ny", "\r"}, Answer: model.Answer{Text: "x", LogProb: -0.5}, Edits: 2},
+		{Source: "c", References: []string{"C"}, Answer: model.Answer{Text: "C", LogProb: -1e-5}, Right: true},
+		{Source: "d", References: []string{"D"}, Answer: model.Answer{Err: errors.New("too long")}, Edits: 1},
+	}}
+	for separator, want := range map[rune]string{
+		'\t': "source\tanswer\tright\tedits\tlog_prob\treference\n" +
+			"a\\tb\\\\\tx\tfalse\t2\t-0.5000\tx\\ny\t\\r\n" + "c\tC\ttrue\t0\t0.0000\tC\n" + "d\t\tfalse\t1\t\tD\n",
+		',': "source,answer,right,edits,log_prob,reference\n" +
+			"a\tb\\,x,false,2,-0.5000,\"x\ny\",\"\r\"\n" + "c,C,true,0,0.0000,C\n" + "d,,false,1,,D\n",
+	} {
+		var got strings.Builder
+		if err := r.WriteAnswers(&got, separator); err != nil || got.String() != want {
+			t.Errorf("separator %q: got %q, %v, want %q", separator, got.String(), err, want)
+		}
+	}
+}
+
+// BLEU counts runs of four words. If all answers are shorter, the report must say this instead of a BLEU of 0.
+func TestReportBLEU(t *testing.T) {
+	for _, test := range []struct{ name, answer, reference, want string }{
+		{"a word", "1984", "1984", "BLEU: none, as no answer has four words\n"},
+		{"sentences", "the cat sat down", "the cat sat down", "BLEU: 100.00\n"},
+		{"nothing right", "a b c d", "w x y z", "BLEU: 0.00\n"},
+	} {
+		r := Report{kind: kindOf(data.KindSeq2Seq), Judged: []Judged{{Answer: model.Answer{Text: test.answer}}}}
+		r.BLEU.Add(test.answer, test.reference)
+		if got := r.String(); !strings.Contains(got, test.want) {
+			t.Errorf("%s: the report is\n%swant %q in it", test.name, got, test.want)
+		}
+	}
+}
+
+// keys returns the keys of an object in JSON, sorted.
+func keys(t testing.TB, v any) []string {
+	t.Helper()
+	content, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(content, &object); err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(object))
+}
+
+// A class has the same keys as the mean of all classes, and its name. Tags of entities are scored by type.
+func TestScoresOfClasses(t *testing.T) {
+	r := Report{kind: kindOf(data.KindTagging), Judged: make([]Judged, 2)}
+	r.Classes.Add("B-PER", "B-PER")
+	r.Classes.Add("O", "B-PER")
+	r.Entities.Add([]string{"B-PER", "O"}, []string{"B-PER", "B-PER"})
+	var s Scores
+	r.kind.scores(&r, &s)
+	if want := []string{"answered", "class", "f1", "precision", "recall", "right", "rows"}; !slices.Equal(keys(t, s.Classes[0]), want) {
+		t.Errorf("a class has the keys %q, want %q", keys(t, s.Classes[0]), want)
+	}
+	if c := s.Classes[0]; c.Class != "B-PER" || c.Recall != 0.5 || c.Precision != 1 || *s.Value != 0.5 || s.Macro.Rows != 2 {
+		t.Errorf("got the class %+v, the value %g and the mean %+v, want B-PER with recall 0.5 and precision 1, 0.5 and 2 rows", c, *s.Value, s.Macro)
+	}
+	if s.Entities == nil || s.Entities.Recall != 0.5 || len(s.Types) != 1 || s.Types[0].Class != "PER" {
+		t.Errorf("got the entities %+v and the types %+v, want recall 0.5 and the type PER", s.Entities, s.Types)
+	}
+}

@@ -1,0 +1,67 @@
+package task
+
+import (
+	"time"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/train/model"
+)
+
+// New makes the task that a configuration describes: it opens the data and makes a model with new weights, which depend
+// on the seed. If the task needs no file, the rule must have a Sample and an Answer. The error is a
+// *model.ConfigError if a setting is wrong.
+//
+// The Config of the new task is c with the values that New chose from the data: see Config, data.Settings and Training.
+func New(c Config) (*Task, error) {
+	began := time.Now()
+	k, from := kindOf(c.Task.Kind), sourceOf(&c)
+	if c.Opened() {
+		return nil, setting.Errorf("a published model learns from a file: set %s", setting.Path("data.file"))
+	}
+	c.imply()
+	if err := c.check(k, false); err != nil {
+		return nil, err
+	}
+	c.Spelled = c.Task.Spell != nil || c.Task.Read != nil
+	s, err := from.open(k, &c)
+	if err != nil {
+		return nil, err
+	}
+	var m *model.Model
+	if err = c.check(k, true); err == nil {
+		m, err = model.New(c.Config, func(decided *model.Config, l data.Layout) error {
+			c.Config = *decided
+			c.divide(k.about())
+			return c.checkMemory(l, s.size())
+		})
+	}
+	if err != nil {
+		s.close()
+		return nil, setting.As(err)
+	}
+	t := &Task{Model: m, Config: c, kind: k, set: s}
+	if t.Loaded, t.unstarted, err = m.Start(); err != nil {
+		s.close()
+		return nil, err
+	}
+	t.Config.Config = m.Config
+	if l := s.counts(); l != nil {
+		t.classWeights = l.weights
+	}
+	t.learner = k.learner(m, &t.Config, t.classWeights)
+	t.made = time.Since(began)
+	return t, nil
+}
+
+// Check returns a *model.ConfigError if New would refuse a setting, whatever the data are.
+func (c Config) Check() error {
+	c.imply()
+	return c.check(kindOf(c.Task.Kind), false)
+}
+
+// imply sets what follows from other settings.
+func (c *Config) imply() {
+	c.Task.Pairs = c.Task.Pairs || c.FromRows() && c.Kind().Pairs && len(c.Data.Columns) == 3
+	c.direct()
+}
