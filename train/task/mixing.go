@@ -37,8 +37,8 @@ func (c *Config) usualLinear() float64 {
 const sharpening = 0.5
 
 // mix returns the mixture that fits best. The network is calibrated before, so that a weight means the same for a
-// network that is too sure. The weight that few rows choose is noise, so one that differs from the usual weight by 1 must
-// save one wrong answer, or for numbers as much as two standard deviations.
+// network that is too sure. The weight that few rows choose is noise, so one that differs from the usual weight by 1
+// must save one wrong answer, or for numbers as much as two standard deviations.
 func (s *sides) mix(usual float64) logit.Mixture {
 	const steps = 20
 	calibrated, sure, scale := *s, 1.0, 0.0

@@ -26,7 +26,7 @@ const batch = 1 << 13
 func Answers(ctx context.Context, m *model.Model, examples []data.Example, o model.PredictOptions) (*Report, error) {
 	kind := kindOf(m.Config.Task.Kind)
 	if !kind.Rows || len(examples) == 0 {
-		return nil, fmt.Errorf("Judge needs at least one example and a model that answers rows, got %d examples and a model of kind %s", len(examples), m.Config.Task.Kind)
+		return nil, fmt.Errorf("judging needs at least one example and a model that answers rows, got %d examples and a model of kind %s", len(examples), m.Config.Task.Kind)
 	}
 	if kind.Embeds {
 		r := New(m, examples)
