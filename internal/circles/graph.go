@@ -91,8 +91,8 @@ func (g graph) describe(circle []int) string {
 	fmt.Fprintf(&s, "    %s\n", strings.Join(names, ", "))
 	for a, i := range circle {
 		for _, j := range circle[a+1:] {
-			if there, back := g.names[edge{i, j}], g.names[edge{j, i}]; there != nil && back != nil {
-				fmt.Fprintf(&s, "    %s needs %s from %s, which needs %s\n", g.files[i], some(there), g.files[j], some(back))
+			if forward, back := g.names[edge{i, j}], g.names[edge{j, i}]; forward != nil && back != nil {
+				fmt.Fprintf(&s, "    %s needs %s from %s, which needs %s\n", g.files[i], some(forward), g.files[j], some(back))
 			}
 		}
 	}
@@ -101,9 +101,9 @@ func (g graph) describe(circle []int) string {
 
 // some lists the first names.
 func some(names []string) string {
-	const most = 5
-	if more := len(names) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	const listed = 5
+	if more := len(names) - listed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:listed], ", "), more)
 	}
 	return strings.Join(names, ", ")
 }

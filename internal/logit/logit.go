@@ -23,6 +23,12 @@ func Likeliest(logits []float32) (class int, logProb float64) {
 	return class, -math.Log(sum)
 }
 
+// LogProb returns the logarithm of the probability of a class.
+func LogProb(logits []float32, class int) float64 {
+	best, logProb := Likeliest(logits)
+	return float64(logits[class]-logits[best]) + logProb
+}
+
 // CheckFinite returns an error that wraps decode.ErrNotFinite if a number that a model has computed is NaN or infinite.
 func CheckFinite[F float32 | float64](values ...F) error {
 	for _, x := range values {

@@ -44,20 +44,11 @@ func (linearClasses) fit(ctx context.Context, train, validation linearPart, clas
 	if err != nil {
 		return nil, s, err
 	}
-	s.classes, s.rows = pick(s.classes, held.Rows), held.Rows
+	s.classes, s.rows = fit.Pick(s.classes, held.Rows), held.Rows
 	by := bestScale(held.Scores, s.classes, classes)
 	m.Scale(by, 0)
 	s.linear = scaled(held.Scores, by, 0)
 	return m, s, nil
-}
-
-// pick returns the values with the given indexes.
-func pick[T any](values []T, indexes []int) []T {
-	picked := make([]T, len(indexes))
-	for i, index := range indexes {
-		picked[i] = values[index]
-	}
-	return picked
 }
 
 // scaled multiplies scores by a factor, adds a term, and returns them.
@@ -93,7 +84,7 @@ func (linearNumbers) fit(ctx context.Context, train, validation linearPart, _ in
 	if err != nil {
 		return nil, s, err
 	}
-	s.numbers, s.rows = pick(s.numbers, held.Rows), held.Rows
+	s.numbers, s.rows = fit.Pick(s.numbers, held.Rows), held.Rows
 	by, plus := line(held.Scores, s.numbers)
 	m.Scale(by, plus)
 	s.linear = scaled(held.Scores, by, plus)

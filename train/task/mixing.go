@@ -87,8 +87,7 @@ func (s *sides) loss(x logit.Mixture, weights []float64) float64 {
 		if weights != nil {
 			weight = weights[class]
 		}
-		best, logProb := logit.Likeliest(row)
-		total -= weight * (float64(row[class]-row[best]) + logProb)
+		total -= weight * logit.LogProb(row, class)
 		count += weight
 	}
 	return total / max(count, math.SmallestNonzeroFloat64)
@@ -98,9 +97,7 @@ func (s *sides) loss(x logit.Mixture, weights []float64) float64 {
 func (s *sides) wrong(x logit.Mixture) (sum float64) {
 	logits := x.Logits(slices.Clone(s.network), s.linear, s.width)
 	for i, class := range s.classes {
-		row := logits[i*s.width:][:s.width]
-		best, logProb := logit.Likeliest(row)
-		sum += 1 - math.Exp(float64(row[class]-row[best])+logProb)
+		sum += 1 - math.Exp(logit.LogProb(logits[i*s.width:][:s.width], class))
 	}
 	return sum
 }

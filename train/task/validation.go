@@ -194,9 +194,7 @@ func (s *sides) averagePrecision(x logit.Mixture, class int) float64 {
 	logits := x.Logits(slices.Clone(s.network), s.linear, s.width)
 	p := make([]float64, len(s.classes))
 	for i := range p {
-		row := logits[i*s.width:][:s.width]
-		best, logProb := logit.Likeliest(row)
-		p[i] = float64(row[class]-row[best]) + logProb
+		p[i] = logit.LogProb(logits[i*s.width:][:s.width], class)
 	}
 	sum, count := 0.0, 0.0
 	for i, right := range s.classes {

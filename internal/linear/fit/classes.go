@@ -43,7 +43,7 @@ func Classes(ctx context.Context, train linear.Rows, labels []int, classes int, 
 	if len(p.options.constants) == 0 {
 		p.options.constants = []float64{0.2, usualConstant, 1.6}
 	}
-	s := &classFit{problem: p, classes: classes, labels: pick(labels, p.order), blocks: (classes + lanes - 1) / lanes}
+	s := &classFit{problem: p, classes: classes, labels: Pick(labels, p.order), blocks: (classes + lanes - 1) / lanes}
 	weights, err := s.fit(ctx, validationLabels)
 	if err != nil {
 		return nil, nil, err
@@ -63,8 +63,8 @@ func checkLabels(name string, rows int, labels []int, classes int) error {
 	return nil
 }
 
-// pick returns the values with the given indexes.
-func pick[T any](values []T, indexes []int) []T {
+// Pick returns the values with the given indexes.
+func Pick[T any](values []T, indexes []int) []T {
 	picked := make([]T, len(indexes))
 	for i, index := range indexes {
 		picked[i] = values[index]
@@ -107,7 +107,7 @@ func (f *classFit) fit(ctx context.Context, validationLabels []int) ([]float32, 
 			if held, err = f.holdOut(ctx, c); err != nil {
 				return nil, err
 			}
-			quality = qualityOf(held.Scores, f.classes, pick(f.labels, held.Rows))
+			quality = qualityOf(held.Scores, f.classes, Pick(f.labels, held.Rows))
 		}
 		// A difference within a standard error of both figures, if one answer in twenty differs, is chance. It doesn't
 		// move the choice away from the usual constant.

@@ -154,7 +154,7 @@ func TestHeldOut(t *testing.T) {
 		return float64(rightOf(scores, classes, labels)) / float64(len(labels))
 	}
 	seen := right(m.ScoresOf(linear.Texts(train), 0), labels[:300])
-	out := right(held.Scores, pick(labels, held.Rows))
+	out := right(held.Scores, Pick(labels, held.Rows))
 	test := right(m.ScoresOf(linear.Texts(unseen), 0), labels[300:])
 	if seen < 0.98 || test < 0.7 || math.Abs(test-out) > 0.1 || m.Outputs() != classes {
 		t.Errorf("got accuracy %g of rows seen, %g held out and %g of unseen rows, want 1 and two similar ones", seen, out, test)
@@ -360,7 +360,7 @@ func TestOneFold(t *testing.T) {
 	texts, labels := topics(1, manyRows, 3)
 	m, held, err := Classes(t.Context(), linear.Texts(texts), labels, 3, linear.Rows{}, nil, Options{Grams: linear.Grams{Words: 1}, constants: []float64{0.1}})
 	must.Do(t, err)
-	right := float64(rightOf(held.Scores, 3, pick(labels, held.Rows))) / float64(len(held.Rows))
+	right := float64(rightOf(held.Scores, 3, Pick(labels, held.Rows))) / float64(len(held.Rows))
 	seen := float64(rightOf(m.ScoresOf(linear.Texts(texts), 0), 3, labels)) / manyRows
 	if n := len(held.Rows); n < manyRows/5-5 || n > manyRows/5+5 || right < 0.6 || right > seen+0.05 {
 		t.Errorf("%d rows are held out with an accuracy of %g, and all rows have %g", n, right, seen)

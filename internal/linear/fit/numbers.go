@@ -27,7 +27,7 @@ func Numbers(ctx context.Context, train linear.Rows, numbers []float64, validati
 	if len(p.options.constants) == 0 {
 		p.options.constants = []float64{1.5, 3, 6}
 	}
-	f := &numberFit{problem: p, numbers: pick(numbers, p.order)}
+	f := &numberFit{problem: p, numbers: Pick(numbers, p.order)}
 	weights, held, err := f.fit(ctx, validationNumbers)
 	if err != nil {
 		return nil, nil, err
@@ -77,7 +77,7 @@ func (f *numberFit) fit(ctx context.Context, validationNumbers []float64) (weigh
 			if err != nil {
 				return nil, nil, err
 			}
-			if errors[i] = squaredError(out.Scores, pick(f.numbers, out.Rows)); i == 0 || errors[i] < errors[best] {
+			if errors[i] = squaredError(out.Scores, Pick(f.numbers, out.Rows)); i == 0 || errors[i] < errors[best] {
 				held = out
 			}
 		}
@@ -128,7 +128,7 @@ func (f *numberFit) solve(ctx context.Context, rows []int, penalty float64) []fl
 	if len(rows) == 0 {
 		return w
 	}
-	rest := pick(f.numbers, rows) // y - w·x
+	rest := Pick(f.numbers, rows) // y - w·x
 	center(rest)
 	gradient := f.transposed(rows, rest, w, penalty)
 	direction := append([]float64(nil), gradient...)

@@ -40,8 +40,8 @@ func newProblem(ctx context.Context, train, validation linear.Rows, outputs int,
 	if train.N == 0 || outputs < 1 {
 		return nil, fmt.Errorf("linear: expected at least one training row and one output, got %d and %d", train.N, outputs)
 	}
-	if most := max(outputs, o.Width); train.N > maxHeld/most {
-		return nil, fmt.Errorf("linear: %w: expected rows times outputs and times the width of vectors up to %d, got %d times %d", ErrTooLarge, maxHeld, train.N, most)
+	if widest := max(outputs, o.Width); train.N > maxHeld/widest {
+		return nil, fmt.Errorf("linear: %w: expected rows times outputs and times the width of vectors up to %d, got %d times %d", ErrTooLarge, maxHeld, train.N, widest)
 	}
 	for _, r := range []linear.Rows{train, validation} {
 		if len(r.Vectors) != r.N*o.Width {
