@@ -138,7 +138,5 @@ func TestChoose(t *testing.T) {
 	if got, err := choose([]string{"tiny", "nanogpt"}); err != nil || len(got) != 2 || got[0].name != "tiny" {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if _, err := choose([]string{"huge"}); err == nil || !strings.Contains(err.Error(), `"huge": want nanogpt or tiny`) {
-		t.Errorf("got %v", err)
-	}
+	must.Refuse(choose([]string{"huge"}))(t, `"huge": want nanogpt or tiny`)
 }
