@@ -27,6 +27,7 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
 )
@@ -38,6 +39,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
+	testseed.KeepInMemory()
 	var err error
 	if shared, err = os.MkdirTemp("", "heed"); err != nil {
 		panic(err)

@@ -24,6 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	testseed.KeepInMemory()
 	debug.SetGCPercent(400) // collecting the garbage of tiny models takes as long as training them
 	m.Run()
 }
