@@ -645,19 +645,6 @@ func TestVersion(t *testing.T) {
 	if got := succeed(t, "version"); !strings.HasPrefix(got, "heed ") || !strings.Contains(got, " "+runtime.Version()) || !strings.HasSuffix(got, ", computing with "+kernel.Instructions()+"\n") || strings.Count(got, "\n") != 1 {
 		t.Errorf("heed version prints %q, want one line with the version of Go, %s, and the instructions, %s", got, runtime.Version(), kernel.Instructions())
 	}
-	for _, test := range []struct {
-		settings []debug.BuildSetting
-		want     string
-	}{
-		{nil, "heed v1.2.3 go1.26"},
-		{[]debug.BuildSetting{{Key: "vcs.revision", Value: "1a2b"}, {Key: "vcs.modified", Value: "false"}}, "heed v1.2.3 go1.26 1a2b"},
-		{[]debug.BuildSetting{{Key: "vcs.revision", Value: "1a2b"}, {Key: "vcs.modified", Value: "true"}}, "heed v1.2.3 go1.26 1a2b (changed since)"},
-	} {
-		info := &debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: "v1.2.3"}, Settings: test.settings}
-		if got := version(info); got != test.want {
-			t.Errorf("version returns %q, want %q", got, test.want)
-		}
-	}
 }
 
 // A name may have control characters. heed escapes them in everything that it prints.
