@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,8 +13,8 @@ import (
 
 // findRate finds a learning rate, and draws the losses that it was chosen by.
 func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOptions) error {
-	if !strings.EqualFold(filepath.Ext(out), ".png") {
-		return usagef("--find-rate must be a file's name that ends in .png, got %q", out)
+	if err := fileFlag(cmd.Flags(), "find-rate", ".png"); err != nil {
+		return err
 	}
 	picture := &outFile{flag: "find-rate", path: out, inputs: append(runFiles(c.From.Dir, c.From.Base), dataFiles(c.Data)...)}
 	if err := picture.open(cmd.OutOrStdout()); err != nil {
