@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/internal/must"
-
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/layers/pretrained"
 	"github.com/heed-go/heed/train"

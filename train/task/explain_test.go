@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/internal/must"
-
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // logitOf returns the logit of one label minus the logit of another: the difference of their log probabilities.

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/must"
-
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/task/judge"

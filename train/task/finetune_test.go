@@ -10,11 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/internal/must"
-
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/testseed"

@@ -11,10 +11,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/heed-go/heed/internal/must"
-
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task/judge"
 )

@@ -4,10 +4,9 @@ import (
 	"math"
 	"testing"
 
-	"github.com/heed-go/heed/internal/must"
-
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )

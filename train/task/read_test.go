@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/internal/must"
-
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // TestFormatsOfRows reads one set of sentences from TSV, JSONL and CoNLL, and writes the answers back into each file.

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/internal/must"
-
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // Spans point into the input, whatever is between its tokens.

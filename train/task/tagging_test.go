@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/internal/must"
-
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/logit"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task/judge"

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/internal/must"
-
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // A label is answered if its probability is at least the threshold. The answer comes first among the alternatives, with
