@@ -304,7 +304,7 @@ func TestMissingFiles(t *testing.T) {
 		}
 		succeed(t, flags(whole)...)
 		if kind.name == "mixed" {
-			hasWords(t, read(t, filepath.Join(whole, runfolder.SummaryFile)), `"linear": `)
+			must.Have(t, read(t, filepath.Join(whole, runfolder.SummaryFile)), `"linear": `)
 		}
 		for state, good := range map[string]map[string]string{"finished": folder(t, whole), "unfinished": nil} {
 			if good == nil {
@@ -327,7 +327,7 @@ func TestMissingFiles(t *testing.T) {
 							fail(t, c, 1, file, "restore it")
 							advised = advised || strings.Contains(c.stderr, "let heed train --resume write it")
 						case file == runfolder.SummaryFile && call[0] == "report": // the run may be unfinished
-							hasWords(t, c.stdout, "finished. It has taken")
+							must.Have(t, c.stdout, "finished. It has taken")
 						case c.stdout != want[i]:
 							t.Errorf("%v prints %.300q, want %.300q", call, c.stdout, want[i])
 						}

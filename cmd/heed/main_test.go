@@ -193,7 +193,7 @@ func fail(t *testing.T, c called, code int, words ...string) {
 	if repeated := repetition(c.stderr); repeated != "" {
 		t.Errorf("standard error is %q, which says %q twice", c.stderr, repeated)
 	}
-	hasWords(t, c.stderr, words...)
+	must.Have(t, c.stderr, words...)
 }
 
 // repetition returns a part of an error that repeats an earlier part, or "". Parts are separated by colons. The part
@@ -234,16 +234,6 @@ func begins(t *testing.T, output, want string) {
 	t.Helper()
 	if !strings.HasPrefix(output, want) {
 		t.Errorf("the output is\n%s\nwant it to begin with %q", output, want)
-	}
-}
-
-// hasWords checks that a call's output has all words in it.
-func hasWords(t *testing.T, output string, words ...string) {
-	t.Helper()
-	for _, w := range words {
-		if !strings.Contains(output, w) {
-			t.Errorf("the output is\n%.3000s\nwant %q in it", output, w)
-		}
 	}
 }
 
@@ -566,7 +556,7 @@ func TestHelp(t *testing.T) {
 		{"serve --help", []string{"--addr", "127.0.0.1:8080", "/predict", "/generate", "--timeout"}},
 		{"bench --help", []string{"nanogpt", "decode", "embed", "gemm", "--json", "--procs"}},
 	} {
-		hasWords(t, succeed(t, strings.Fields(test.args)...), test.want...)
+		must.Have(t, succeed(t, strings.Fields(test.args)...), test.want...)
 	}
 }
 
