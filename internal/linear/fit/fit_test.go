@@ -280,10 +280,7 @@ func TestFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := linear.FromTensors(tensors)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(linear.FromTensors(tensors))(t)
 		if !slices.Equal(again.ScoresOf(rows, 1), m.ScoresOf(rows, 1)) {
 			t.Errorf("%+v: the model that was read gives other scores", o)
 		}
