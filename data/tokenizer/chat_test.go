@@ -239,9 +239,7 @@ func TestOpenChatTemplate(t *testing.T) {
 		}
 		c, err := OpenChatTemplate(os.DirFS(dir))
 		if test.want != "" {
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%s: error %v, want %s", test.config, err, test.want)
-			}
+			must.Fail(t, err, test.want)
 			continue
 		}
 		if err != nil {

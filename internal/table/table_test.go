@@ -244,8 +244,9 @@ func TestReadErrors(t *testing.T) {
 // checkError checks that err is one line that contains the file and the string want.
 func checkError(t *testing.T, err error, file, want string) {
 	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("got error %v\nwant one line with %s and %s", err, file, want)
+	must.Fail(t, err, file, want)
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("got error %v, want one line", err)
 	}
 }
 
