@@ -457,8 +457,8 @@ func TestReadMemory(t *testing.T) {
 	} {
 		f := must.Get(openTable(writeFile(t, "rows.tsv", test.content), Options{}))(t)
 		table, err := must.Get(f.records(Options{Columns: []string{"1", "2"}, RowBytes: test.rowBytes}))(t).table([]*tableFile{f}, test.free)
-		unread := f.unread()
-		f.close()
+		unread := f.Unread()
+		f.Close()
 		if test.good && (err != nil || table.Len() != strings.Count(test.content, "\n")) {
 			t.Errorf("%s: error %v, want all rows", test.name, err)
 		}
