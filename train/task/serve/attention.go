@@ -57,7 +57,7 @@ func (h *Handler) attention(w http.ResponseWriter, r *http.Request) error {
 	defer leave()
 	var a *model.Attention
 	var cut bool
-	err = h.Queue(r.Context(), 1, func() (err error) {
+	err = h.queue(r.Context(), 1, func() (err error) {
 		cut = h.model.Cuts(*request.Input)
 		a, err = h.model.Attention(*request.Input, request.Layer)
 		return err
@@ -72,7 +72,7 @@ func (h *Handler) attention(w http.ResponseWriter, r *http.Request) error {
 			layers[i].Heads = append(layers[i].Heads, head)
 		}
 	}
-	return h.Write(w, struct {
+	return h.reply(w, struct {
 		Input  string           `json:"input"`
 		Answer string           `json:"answer"`
 		Cut    bool             `json:"cut"`

@@ -87,7 +87,7 @@ type Options struct {
 type Handler struct {
 	model     *model.Model
 	options   Options
-	endpoints map[string]Endpoint
+	endpoints map[string]endpoint
 	large     chan struct{} // has one element for each large request in progress
 	page      http.Handler
 	origins   *http.CrossOriginProtection
@@ -140,7 +140,7 @@ func New(m *model.Model, o Options) (*Handler, error) {
 	}
 	h := &Handler{model: m, options: o, origins: http.NewCrossOriginProtection(), idle: make(chan struct{}), large: make(chan struct{}, mostLarge)}
 	h.ending, h.end = context.WithCancel(context.Background())
-	h.endpoints = map[string]Endpoint{
+	h.endpoints = map[string]endpoint{
 		"/":             {http.MethodGet, h.try},
 		"/attention":    {http.MethodPost, h.attention},
 		"/health":       {http.MethodGet, h.health},
@@ -148,11 +148,11 @@ func New(m *model.Model, o Options) (*Handler, error) {
 	}
 	switch {
 	case kind.Generates:
-		h.endpoints["/generate"] = Endpoint{http.MethodPost, h.generate}
+		h.endpoints["/generate"] = endpoint{http.MethodPost, h.generate}
 	case kind.Embeds:
 		delete(h.endpoints, "/")
 	default:
-		h.endpoints["/predict"] = Endpoint{http.MethodPost, h.predict}
+		h.endpoints["/predict"] = endpoint{http.MethodPost, h.predict}
 	}
 	var err error
 	h.page, err = h.newPage()
@@ -230,7 +230,7 @@ func (h *Handler) health(w http.ResponseWriter, _ *http.Request) error {
 	h.mu.Lock()
 	waiting, sessions := h.inputs, h.sessions
 	h.mu.Unlock()
-	return h.Write(w, struct {
+	return h.reply(w, struct {
 		Status   string `json:"status"`
 		Waiting  int    `json:"waiting"`
 		Sessions int    `json:"sessions"`
