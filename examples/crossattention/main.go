@@ -68,10 +68,7 @@ func attend(seed uint64, T, S, D int) (*notebook.Stages, error) {
 	first := notebook.Input(g, "sequence 1", notebook.Randn(rng, T, D))
 	second := notebook.Input(g, "sequence 2", notebook.Randn(rng, S, D))
 	b := &layers.Build{CaptureWeights: true}
-	out, err := a.Forward(b, first, second, second, layers.Mask{}) // (T, D)
-	if err != nil {
-		return nil, err
-	}
+	out := G.Must(a.Forward(b, first, second, second, layers.Mask{})) // (T, D)
 	var s notebook.Stages
 	s.Add("Attention Weights", b.AttentionWeights()[0].Weights) // (1, 1, T, S)
 	s.Add("Weighted Sum", out)

@@ -48,24 +48,12 @@ func (m *model) newInputs(g *G.ExprGraph, batch int) inputs {
 }
 
 // forward adds the model to the graph of its inputs. It returns logits of shape (B, 1, V).
-func (m *model) forward(b *layers.Build, inputs inputs) (*G.Node, error) {
-	query, err := m.asked.Forward(b, inputs.asked) // (B, 1) -> (B, 1, D)
-	if err != nil {
-		return nil, err
-	}
-	values, err := m.letters.Forward(b, inputs.stored) // (B, S) -> (B, S, D)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := m.positions.Embed(b, values, nil) // (B, S, D)
-	if err != nil {
-		return nil, err
-	}
-	found, err := m.attention.Forward(b, query, keys, values, layers.Mask{}) // (B, 1, D)
-	if err != nil {
-		return nil, err
-	}
-	return m.out.Forward(b, found) // (B, 1, D) x (V, D)ᵀ -> (B, 1, V)
+func (m *model) forward(b *layers.Build, inputs inputs) *G.Node {
+	query := G.Must(m.asked.Forward(b, inputs.asked))                           // (B, 1) -> (B, 1, D)
+	values := G.Must(m.letters.Forward(b, inputs.stored))                       // (B, S) -> (B, S, D)
+	keys := G.Must(m.positions.Embed(b, values, nil))                           // (B, S, D)
+	found := G.Must(m.attention.Forward(b, query, keys, values, layers.Mask{})) // (B, 1, D)
+	return G.Must(m.out.Forward(b, found))                                      // (B, 1, D) x (V, D)ᵀ -> (B, 1, V)
 }
 
 // questions draws a batch: the stored letters, the positions asked for, and the answers.

@@ -151,21 +151,14 @@ func newModel(p *layers.Params, heads int) (model, error) {
 }
 
 // forward adds the model to a graph: (B, T, 1) -> (B, T, 24).
-func (m model) forward(b *layers.Build, growth *G.Node) (*G.Node, error) {
-	x, err := m.embed.Forward(b, growth) // (B, T, 1) -> (B, T, D)
-	if err != nil {
-		return nil, err
-	}
-	return m.decoder.Forward(b, x, layers.Mask{}) // (B, T, D) -> (B, T, 24)
+func (m model) forward(b *layers.Build, growth *G.Node) *G.Node {
+	x := G.Must(m.embed.Forward(b, growth))               // (B, T, 1) -> (B, T, D)
+	return G.Must(m.decoder.Forward(b, x, layers.Mask{})) // (B, T, D) -> (B, T, 24)
 }
 
 // loss adds the mean absolute error of a batch to a graph.
 func (m model) loss(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-	change, err := m.forward(b, inputs[0])
-	if err != nil {
-		return layers.Loss{}, nil, err
-	}
-	loss, err := layers.MeanAbsoluteError(b, change, inputs[1], nil)
+	loss, err := layers.MeanAbsoluteError(b, m.forward(b, inputs[0]), inputs[1], nil)
 	return loss, nil, err
 }
 
@@ -174,8 +167,7 @@ func (m model) forecast(series []float32, length int) ([][ahead]float32, error) 
 	growth, _ := windows(series[known-length-1:], length) // (N, T, 1)
 	f, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
 		x := G.NewTensor(g, tensor.Float32, 3, G.WithShape(growth.Shape()...), G.WithName("growth"))
-		y, err := m.forward(b, x)
-		return G.Nodes{x}, G.Nodes{y}, err
+		return G.Nodes{x}, G.Nodes{m.forward(b, x)}, nil
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/examples/internal/notebook"
@@ -38,18 +39,13 @@ func severalHeads(seed uint64, n sizes) (*notebook.Stages, error) {
 			return nil, err
 		}
 	}
-	sum, err := a.Forward(b, x, x, x, layers.Mask{}) // (T, D) -> (T, H·D)
-	if err != nil {
-		return nil, err
-	}
+	sum := G.Must(a.Forward(b, x, x, x, layers.Mask{})) // (T, D) -> (T, H·D)
 
 	var s notebook.Stages
 	s.Add("embeddings", x)
 	s.Add("Attention Weights", b.AttentionWeights()[0].Weights) // (1, H, T, T)
 	s.Add("Weighted Sum", sum)
-	if err := s.AddProjections(b, a, x); err != nil { // (T, D) x (H·D, D)ᵀ -> (T, H·D)
-		return nil, err
-	}
+	s.AddProjections(b, a, x) // (T, D) x (H·D, D)ᵀ -> (T, H·D)
 	return &s, s.Run()
 }
 

@@ -142,14 +142,8 @@ func oneHead(seed uint64, n sizes) (*notebook.Stages, error) {
 		if err != nil {
 			return nil, err
 		}
-		if qkv[i], err = l.Forward(b, x); err != nil { // (T, D) x (D, D)ᵀ -> (T, D)
-			return nil, err
-		}
-		weight, err := b.Bind(x.Graph(), l.Weight) // the same node as in Forward
-		if err != nil {
-			return nil, err
-		}
-		s.Add("w_"+name, weight)
+		qkv[i] = G.Must(l.Forward(b, x))                      // (T, D) x (D, D)ᵀ -> (T, D)
+		s.Add("w_"+name, G.Must(b.Bind(x.Graph(), l.Weight))) // the same node as in Forward
 	}
 	attention, err := layers.ScaledDotProductStages(b, qkv[0], qkv[1], qkv[2], layers.AttentionOptions{})
 	if err != nil {

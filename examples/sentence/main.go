@@ -172,22 +172,14 @@ func attend(seed uint64, tokens []string, dim, dK int) (*notebook.Stages, error)
 
 	b := &layers.Build{CaptureWeights: true}
 	inputs := notebook.Input(G.NewGraph(), "ids", tensor.New(tensor.WithShape(len(ids)), tensor.WithBacking(ids)))
-	x, err := embedding.Forward(b, inputs) // (n) -> (n, dim)
-	if err != nil {
-		return nil, err
-	}
-	output, err := attention.Forward(b, x, x, x, layers.Mask{}) // (n, dim) -> (n, dK)
-	if err != nil {
-		return nil, err
-	}
+	x := G.Must(embedding.Forward(b, inputs))                      // (n) -> (n, dim)
+	output := G.Must(attention.Forward(b, x, x, x, layers.Mask{})) // (n, dim) -> (n, dK)
 
 	var s notebook.Stages
 	s.Add("X", x)
 	s.Add("weights", b.AttentionWeights()[0].Weights) // (1, 1, n, n)
 	s.Add("output", output)
-	if err := s.AddProjections(b, attention, x); err != nil { // (n, dim) x (dK, dim)ᵀ -> (n, dK)
-		return nil, err
-	}
+	s.AddProjections(b, attention, x) // (n, dim) x (dK, dim)ᵀ -> (n, dK)
 	return &s, s.Run()
 }
 

@@ -23,6 +23,7 @@ package main
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -118,35 +119,22 @@ func attend(inputs inputs) (*notebook.Stages, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := setTransposed(a.Query.Weight, inputs.wQK); err != nil {
-		return nil, nil, err
-	}
-	if err := setTransposed(a.Value.Weight, inputs.wV); err != nil {
+	if err := errors.Join(setTransposed(a.Query.Weight, inputs.wQK), setTransposed(a.Value.Weight, inputs.wV)); err != nil {
 		return nil, nil, err
 	}
 
 	b := &layers.Build{CaptureWeights: true}
 	g := G.NewGraph()
 	x := notebook.Input(g, "X", inputs.x)
-	context, err := a.Forward(b, x, x, x, layers.Mask{}) // (n, d) -> (n, dV)
-	if err != nil {
-		return nil, nil, err
-	}
-	weights := b.AttentionWeights()[0].Weights // (1, 1, n, n)
+	context := G.Must(a.Forward(b, x, x, x, layers.Mask{})) // (n, d) -> (n, dV)
+	weights := b.AttentionWeights()[0].Weights              // (1, 1, n, n)
 
 	// Add the inner stages. A graph binds each weight once, so these projections use the same nodes as attention.
 	var s notebook.Stages
 	s.Add("X", x)
-	for i, name := range []string{"W_qk", "W_v"} {
-		weight, err := b.Bind(g, []*layers.Linear{a.Query, a.Value}[i].Weight)
-		if err != nil {
-			return nil, nil, err
-		}
-		s.Add(name, G.Must(G.Transpose(weight))) // (dK, d) -> (d, dK)
-	}
-	if err := s.AddProjections(b, a, x); err != nil { // (n, d) x (dK or dV, d)ᵀ -> (n, dK) or (n, dV)
-		return nil, nil, err
-	}
+	s.Add("W_qk", G.Must(G.Transpose(G.Must(b.Bind(g, a.Query.Weight)))))       // (dK, d) -> (d, dK)
+	s.Add("W_v", G.Must(G.Transpose(G.Must(b.Bind(g, a.Value.Weight)))))        // (dV, d) -> (d, dV)
+	s.AddProjections(b, a, x)                                                   // (n, d) x (dK or dV, d)ᵀ -> (n, dK) or (n, dV)
 	s.Add("Q·Kᵀ", G.Must(G.Mul(s.Node("Q"), G.Must(G.Transpose(s.Node("K")))))) // (n, dK) x (n, dK)ᵀ -> (n, n)
 	s.Add("weights", weights)
 	s.Add("context", context)

@@ -100,37 +100,23 @@ func newModel(p *layers.Params, length, dim int) (model, error) {
 }
 
 // forward adds the model to a graph: (B, T) -> (B, T, 10).
-func (m model) forward(b *layers.Build, digits *G.Node) (*G.Node, error) {
-	x, err := m.digits.Forward(b, digits) // (B, T) -> (B, T, D)
-	if err != nil {
-		return nil, err
-	}
-	if x, err = m.positions.Embed(b, x, nil); err != nil { // (B, T, D)
-		return nil, err
-	}
-	if x, err = m.attention.Forward(b, x, x, x, layers.Mask{}); err != nil { // (B, T, D)
-		return nil, err
-	}
-	return m.out.Forward(b, x) // (B, T, D) x (10, D)ᵀ -> (B, T, 10)
+func (m model) forward(b *layers.Build, digits *G.Node) *G.Node {
+	x := G.Must(m.digits.Forward(b, digits))                   // (B, T) -> (B, T, D)
+	x = G.Must(m.positions.Embed(b, x, nil))                   // (B, T, D)
+	x = G.Must(m.attention.Forward(b, x, x, x, layers.Mask{})) // (B, T, D)
+	return G.Must(m.out.Forward(b, x))                         // (B, T, D) x (10, D)ᵀ -> (B, T, 10)
 }
 
 // loss adds the mean loss of a batch of digits and answers to a graph.
 func (m model) loss(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-	logits, err := m.forward(b, inputs[0])
-	if err != nil {
-		return layers.Loss{}, nil, err
-	}
-	loss, err := layers.CrossEntropy(b, logits, inputs[1], layers.CrossEntropyOptions{})
+	loss, err := layers.CrossEntropy(b, m.forward(b, inputs[0]), inputs[1], layers.CrossEntropyOptions{})
 	return loss, nil, err
 }
 
 // show prints sequences, (B, T), and their answers. For the first one, it also prints and draws the attention weights.
 func (m model) show(w io.Writer, sequences *tensor.Dense, out string) error {
 	b := &layers.Build{CaptureWeights: true}
-	logits, err := m.forward(b, notebook.Input(G.NewGraph(), "digits", sequences))
-	if err != nil {
-		return err
-	}
+	logits := m.forward(b, notebook.Input(G.NewGraph(), "digits", sequences))
 	var s notebook.Stages
 	s.Add("logits", logits)                           // (B, T, 10)
 	s.Add("weights", b.AttentionWeights()[0].Weights) // (B, 1, T, T)

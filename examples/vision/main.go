@@ -104,14 +104,8 @@ func newModel(p *layers.Params, blocks, heads int) (model, error) {
 
 // loss adds the mean loss of a batch of patches and labels to a graph.
 func (m model) loss(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-	x, err := m.embed.Forward(b, inputs[0]) // (B, 49, 64) -> (B, 49, D)
-	if err != nil {
-		return layers.Loss{}, nil, err
-	}
-	logits, err := m.classifier.Forward(b, x, layers.Mask{}) // (B, 49, D) -> (B, 10)
-	if err != nil {
-		return layers.Loss{}, nil, err
-	}
+	x := G.Must(m.embed.Forward(b, inputs[0]))                  // (B, 49, 64) -> (B, 49, D)
+	logits := G.Must(m.classifier.Forward(b, x, layers.Mask{})) // (B, 49, D) -> (B, 10)
 	accuracy, err := train.Accuracy(b, logits, inputs[1])
 	if err != nil {
 		return layers.Loss{}, nil, err
