@@ -40,7 +40,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, endpoints map[st
 	if !h.enter() {
 		return errEnding
 	}
-	defer h.leave()
+	defer h.requests.Done()
 	e, ok := endpointFor(r.URL.Path, endpoints)
 	if !ok {
 		return failf(http.StatusNotFound, "a model of kind %s has no endpoint %.100q: the endpoints are %s", h.model.Config.Task.Kind, r.URL.Path, listed(endpoints))
@@ -53,15 +53,29 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, endpoints map[st
 		return failf(http.StatusForbidden, "%v: a page of another site can't use this service", err)
 	}
 	if r.ContentLength > largeBody || r.ContentLength < 0 {
-		select {
-		case h.large <- struct{}{}:
-			defer func() { <-h.large }()
-		default:
+		if !h.large.take() {
 			return failf(http.StatusServiceUnavailable, "%d requests with more than %d bytes, or with unknown length, are already in progress: try again later", mostLarge, largeBody)
 		}
+		defer h.large.give()
 	}
 	return e.serve(w, r)
 }
+
+// places limit how many requests do something at the same time. The channel has one element for each of them.
+type places chan struct{}
+
+// take takes a place, and reports whether one was free.
+func (p places) take() bool {
+	select {
+	case p <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// give gives a place back.
+func (p places) give() { <-p }
 
 // endpointFor returns the endpoint for a path.
 func endpointFor(path string, endpoints map[string]endpoint) (e endpoint, ok bool) {
@@ -97,17 +111,8 @@ func listed(endpoints map[string]endpoint) string {
 func (h *Handler) enter() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed {
-		return false
+	if !h.closed {
+		h.requests.Add(1)
 	}
-	h.active++
-	return true
-}
-
-func (h *Handler) leave() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.active--; h.closed && h.active == 0 {
-		close(h.idle)
-	}
+	return !h.closed
 }

@@ -110,28 +110,11 @@ func inputError(err error) error {
 // inSession calls f, which may write text for long. If Options.Sessions calls are already in progress, it returns an
 // error with status 503 instead. If f panics, inSession logs that and returns an error.
 func (h *Handler) inSession(f func() error) error {
-	leave, err := h.session()
-	if err != nil {
-		return err
+	if !h.sessions.take() {
+		return failf(http.StatusServiceUnavailable, "%d generations and attention requests are already in progress: try again later", cap(h.sessions))
 	}
-	defer leave()
+	defer h.sessions.give()
 	return h.recovered(f)
-}
-
-// session counts a generation or an attention request that starts. It returns an error if too many are in progress.
-// Call leave at the end of the request.
-func (h *Handler) session() (leave func(), err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.sessions == h.options.Sessions {
-		return nil, failf(http.StatusServiceUnavailable, "%d generations and attention requests are already in progress: try again later", h.sessions)
-	}
-	h.sessions++
-	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.sessions--
-	}, nil
 }
 
 // A stream sends the text that is written to it as events.

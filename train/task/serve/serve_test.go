@@ -575,7 +575,7 @@ func TestShutdownAtOnce(t *testing.T) {
 	if err := h.Shutdown(ctx); err != context.Canceled {
 		t.Errorf("got %v", err)
 	}
-	<-h.idle
+	h.requests.Wait()
 	close(g.opened)
 }
 
