@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -15,10 +14,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -488,73 +485,8 @@ func TestOpenAIEmbeddings(t *testing.T) {
 	}
 }
 
-// 16 clients get streams at the same time, while others disconnect. No answer is lost or wrong, and memory doesn't
-// grow.
-func TestOpenAIClients(t *testing.T) {
-	m := writer(t)
-	h, s := startOpenAI(t, m, Options{Sessions: 32})
-	want := make([]string, 16)
-	for seed := range want {
-		var b strings.Builder
-		must.Get(m.Generate(t.Context(), &b, model.Prompt{Text: "The"}, model.GenerateOptions{Sampler: decode.Sampler{Temperature: 1, TopP: 1}, Seed: uint64(seed), MaxTokens: 20}))(t)
-		want[seed] = b.String()
-	}
-	var heap [2]uint64
-	for half := range heap {
-		var clients sync.WaitGroup
-		for seed := range want {
-			clients.Go(func() {
-				for range 5 {
-					body := fmt.Sprintf(`{"prompt": "The", "seed": %d, "max_tokens": 20, "stream": true}`, seed)
-					status, list, err := postOpenAI(t.Context(), s.URL+"/v1/completions", body)
-					if text, finish := joined(list); err != nil || status != 200 || text != want[seed] || finish != "length" {
-						t.Errorf("seed %d: got %d, %q, %s, %v, want %q", seed, status, text, finish, err, want[seed])
-					}
-				}
-			})
-		}
-		for range 4 {
-			clients.Go(func() {
-				for range 10 {
-					ctx, leave := context.WithCancel(t.Context())
-					time.AfterFunc(5*time.Millisecond, leave)
-					postOpenAI(ctx, s.URL+"/v1/completions", `{"prompt": "The", "max_tokens": 1000, "stream": true}`)
-				}
-			})
-		}
-		clients.Wait()
-		idle(t, h)
-		runtime.GC()
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		heap[half] = stats.HeapAlloc
-	}
-	t.Logf("%d kB after half of the requests, %d kB at the end", heap[0]>>10, heap[1]>>10)
-	if heap[1] > heap[0]+heap[0]/4+4<<20 {
-		t.Errorf("%d kB after half of the requests and %d kB at the end, want at most a quarter and 4 MB more", heap[0]>>10, heap[1]>>10)
-	}
-}
-
 // endlessStream is a request for a stream that is too long to finish.
 const endlessStream = `{"prompt": "The", "max_tokens": 1000000000, "stream": true}`
-
-// A stream ends when its client disconnects, so that another session can begin. Before that, clients are told to come
-// back.
-func TestOpenAIGone(t *testing.T) {
-	h, s := startOpenAI(t, writer(t), Options{MaxTokens: 1e9, Sessions: 1})
-	ctx, leave := context.WithCancel(t.Context())
-	r := must.Get(http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/completions", strings.NewReader(endlessStream)))(t)
-	r.Header.Set("Content-Type", "application/json")
-	got := must.Get(http.DefaultClient.Do(r))(t)
-	defer got.Body.Close()
-	must.Get(bufio.NewReader(got.Body).ReadString('\n'))(t)
-	if list := askOpenAI(t, s.URL+"/v1/completions", `{"prompt": "The"}`, 503); list[0].Error.Type != "server_error" {
-		t.Errorf("a second session: got %+v, want a server_error", list)
-	}
-	leave()
-	idle(t, h)
-	askOpenAI(t, s.URL+"/v1/completions", `{"prompt": "The"}`, 200)
-}
 
 // If a stream takes too long, or if the service ends, the last event is an error, and there is no [DONE].
 func TestOpenAICutOff(t *testing.T) {
@@ -637,24 +569,4 @@ func FuzzOpenAIRequest(f *testing.F) {
 			}
 		}
 	})
-}
-
-// A model whose numbers overflow has no vectors and no text.
-func TestOpenAIWithoutFiniteNumbers(t *testing.T) {
-	for name, request := range map[string][2]string{
-		"llama-states": {"/v1/embeddings", `{"input": ["abc"]}`},
-		"llama":        {"/v1/chat/completions", `{"messages": [{"role": "user", "content": "abc"}], "max_tokens": 3}`},
-	} {
-		m := published(t, name)
-		all := m.Params.All()
-		for _, p := range all[len(all)-2:] {
-			for i := range p.Value.Float32s() {
-				p.Value.Float32s()[i] = 3e38 // finite, but sums aren't
-			}
-		}
-		_, s := startOpenAI(t, m, Options{})
-		if list := askOpenAI(t, s.URL+request[0], request[1], 500); !strings.Contains(list[0].Error.Message, "weights are damaged") {
-			t.Errorf("%s: got %+v, want the reason", request[0], list)
-		}
-	}
 }

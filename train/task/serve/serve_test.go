@@ -701,6 +701,7 @@ func TestNoInputAndNoAnswer(t *testing.T) {
 	}
 	_, s := start(t, m, Options{})
 	_, written := start(t, text, Options{})
+	_, completed := startOpenAI(t, text, Options{})
 	for _, test := range []struct {
 		url, body string
 		status    int
@@ -715,6 +716,7 @@ func TestNoInputAndNoAnswer(t *testing.T) {
 		{s.URL + "/attention", `{"input": "abc"}`, 500, "weights are damaged"},
 		{written.URL + "/attention", `{"input": "The"}`, 500, "weights are damaged"},
 		{written.URL + "/generate", `{"prompt": "The", "tokens": 3}`, 500, "weights are damaged"},
+		{completed.URL + "/v1/completions", `{"prompt": "The"}`, 500, "weights are damaged"},
 	} {
 		replied(t, test.url, test.body, test.status, test.want)
 	}
