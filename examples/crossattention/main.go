@@ -50,18 +50,12 @@ func run(w io.Writer, args []string) error {
 
 // attend computes attention from T queries to S keys, all of width D.
 func attend(seed uint64, T, S, D int) (*notebook.Stages, error) {
-	p, err := layers.NewParams(tensor.Float64, seed)
-	if err != nil {
-		return nil, err
-	}
+	p := example.Must(layers.NewParams(tensor.Float64, seed))
 	// The weights are xavier_uniform. With the notebook's variance of 1, each query would attend to nearly one key.
-	a, err := layers.NewMultiHeadAttention(p, D, layers.AttentionConfig{
+	a := example.Must(layers.NewMultiHeadAttention(p, D, layers.AttentionConfig{
 		KeyInput: D, // may differ from the queries' width
 		Heads:    1, NoBias: true, NoOutput: true,
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 
 	g := G.NewGraph()
 	rng := notebook.Source(seed)

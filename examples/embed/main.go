@@ -44,10 +44,7 @@ func run(w io.Writer, args []string) error {
 	if err != nil {
 		return flags.Wrong(err)
 	}
-	m, err := newModel(*seed, len(stored), *dim)
-	if err != nil {
-		return err
-	}
+	m := newModel(*seed, len(stored), *dim)
 	if _, err := m.fit(w, *seed, *steps); err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -57,19 +56,10 @@ func run(w io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	params, err := layers.NewParams(tensor.Float32, *seed)
-	if err != nil {
-		return err
-	}
-	m, err := newModel(params, *heads)
-	if err != nil {
-		return err
-	}
-	examples, err1 := train.Tensors(windows(series[:learned], *window))
-	unseen, err2 := train.Tensors(windows(series[learned:known], *window))
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
+	params := example.Must(layers.NewParams(tensor.Float32, *seed))
+	m := newModel(params, *heads)
+	examples := example.Must(train.Tensors(windows(series[:learned], *window)))
+	unseen := example.Must(train.Tensors(windows(series[learned:known], *window)))
 	config := train.Config{
 		BatchSize: 16, MaxEpochs: *epochs,
 		Optimizer: optim.Config{LearningRate: 0.005, WeightDecay: 0.01},
@@ -140,14 +130,15 @@ type model struct {
 	decoder *layers.Decoder
 }
 
-func newModel(p *layers.Params, heads int) (model, error) {
+func newModel(p *layers.Params, heads int) model {
 	dim := 8 * heads
-	embed, err1 := layers.NewLinear(p.Scope("embed"), 1, dim, layers.LinearConfig{})
-	decoder, err2 := layers.NewDecoder(p.Scope("decoder"), layers.ModelConfig{
-		Dim: dim, Layers: 2, Outputs: ahead, Positions: layers.Rotary{},
-		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: heads}, Dropout: 0.2},
-	})
-	return model{embed, decoder}, errors.Join(err1, err2)
+	return model{
+		embed: example.Must(layers.NewLinear(p.Scope("embed"), 1, dim, layers.LinearConfig{})),
+		decoder: example.Must(layers.NewDecoder(p.Scope("decoder"), layers.ModelConfig{
+			Dim: dim, Layers: 2, Outputs: ahead, Positions: layers.Rotary{},
+			Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: heads}, Dropout: 0.2},
+		})),
+	}
 }
 
 // forward adds the model to a graph: (B, T, 1) -> (B, T, 24).

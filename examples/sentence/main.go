@@ -155,20 +155,11 @@ func attend(seed uint64, tokens []string, dim, dK int) (*notebook.Stages, error)
 		ids[i] = slices.Index(vocabulary, t)
 	}
 
-	p, err := layers.NewParams(tensor.Float64, seed)
-	if err != nil {
-		return nil, err
-	}
-	embedding, err := layers.NewEmbedding(p.Scope("embedding"), len(vocabulary), dim, layers.Normal(1))
-	if err != nil {
-		return nil, err
-	}
-	attention, err := layers.NewMultiHeadAttention(p.Scope("attention"), dim, layers.AttentionConfig{
+	p := example.Must(layers.NewParams(tensor.Float64, seed))
+	embedding := example.Must(layers.NewEmbedding(p.Scope("embedding"), len(vocabulary), dim, layers.Normal(1)))
+	attention := example.Must(layers.NewMultiHeadAttention(p.Scope("attention"), dim, layers.AttentionConfig{
 		HeadDim: dK, NoBias: true, NoOutput: true, // one head
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 
 	b := &layers.Build{CaptureWeights: true}
 	inputs := notebook.Input(G.NewGraph(), "ids", tensor.New(tensor.WithShape(len(ids)), tensor.WithBacking(ids)))

@@ -23,7 +23,6 @@ package main
 
 import (
 	_ "embed"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -108,20 +107,14 @@ type inputs struct{ x, wQK, wV *tensor.Dense }
 
 // attend computes the stages from tokens to context vectors. It also returns the names of the graph's learnables.
 func attend(inputs inputs) (*notebook.Stages, []string, error) {
-	p, err := layers.NewParams(tensor.Float64, 1)
-	if err != nil {
-		return nil, nil, err
-	}
-	a, err := layers.NewMultiHeadAttention(p, inputs.x.Shape()[1], layers.AttentionConfig{
+	p := example.Must(layers.NewParams(tensor.Float64, 1))
+	a := example.Must(layers.NewMultiHeadAttention(p, inputs.x.Shape()[1], layers.AttentionConfig{
 		HeadDim: inputs.wQK.Shape()[1], ValueDim: inputs.wV.Shape()[1], Heads: 1, NoBias: true, NoOutput: true,
 		TieQueryKey: true, // one W for both
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := errors.Join(setTransposed(a.Query.Weight, inputs.wQK), setTransposed(a.Value.Weight, inputs.wV)); err != nil {
-		return nil, nil, err
-	}
+	}))
+	// The notebook's weights have shape (in, out) for x·W, and a Linear's (out, in) for x·Wᵀ.
+	notebook.Set(a.Query.Weight, example.Must(tensor.Transpose(inputs.wQK)).(*tensor.Dense))
+	notebook.Set(a.Value.Weight, example.Must(tensor.Transpose(inputs.wV)).(*tensor.Dense))
 
 	b := &layers.Build{CaptureWeights: true}
 	g := G.NewGraph()
@@ -143,14 +136,4 @@ func attend(inputs inputs) (*notebook.Stages, []string, error) {
 		names = append(names, node.Name())
 	}
 	return &s, names, s.Run()
-}
-
-// setTransposed copies the notebook's weight, which has shape (in, out) for x·W, into a Linear's weight, which has
-// shape (out, in) for x·Wᵀ.
-func setTransposed(p *layers.Param, w *tensor.Dense) error {
-	t, err := tensor.Transpose(w) // a copy of w
-	if err != nil {
-		return err
-	}
-	return notebook.Set(p, t.(*tensor.Dense))
 }

@@ -11,7 +11,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -39,22 +38,12 @@ func run(w io.Writer, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	params, err := layers.NewParams(tensor.Float64, *seed)
-	if err != nil {
-		return err
-	}
-	m, err := newModel(params, *length, *dim)
-	if err != nil {
-		return err
-	}
-
+	params := example.Must(layers.NewParams(tensor.Float64, *seed))
+	m := newModel(params, *length, *dim)
 	rng := notebook.Source(*seed)
-	known, err1 := train.Tensors(draw(rng, 1024, *length, 0.1))
-	unseen, err2 := train.Tensors(draw(rng, 500, *length, 0.1))
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
-	_, err = train.Fit(context.Background(), train.Problem{
+	known := example.Must(train.Tensors(draw(rng, 1024, *length, 0.1)))
+	unseen := example.Must(train.Tensors(draw(rng, 500, *length, 0.1)))
+	_, err := train.Fit(context.Background(), train.Problem{
 		Params: params, Loss: m.loss, Train: known, Validation: unseen, ValidationSize: 500,
 	}, train.Config{
 		BatchSize: 64, MaxEpochs: 200,
@@ -91,12 +80,14 @@ type model struct {
 	out       *layers.Linear
 }
 
-func newModel(p *layers.Params, length, dim int) (model, error) {
-	digits, err1 := layers.NewEmbedding(p.Scope("digits"), 10, dim, layers.Init{})
-	positions, err2 := layers.Learned{MaxLen: length}.New(p.Scope("positions"), dim, layers.AttentionConfig{})
-	attention, err3 := layers.NewMultiHeadAttention(p.Scope("attention"), dim, layers.AttentionConfig{})
-	out, err4 := layers.NewLinear(p.Scope("out"), dim, 10, layers.LinearConfig{})
-	return model{length, digits, positions, attention, out}, errors.Join(err1, err2, err3, err4)
+func newModel(p *layers.Params, length, dim int) model {
+	return model{
+		length:    length,
+		digits:    example.Must(layers.NewEmbedding(p.Scope("digits"), 10, dim, layers.Init{})),
+		positions: example.Must(layers.Learned{MaxLen: length}.New(p.Scope("positions"), dim, layers.AttentionConfig{})),
+		attention: example.Must(layers.NewMultiHeadAttention(p.Scope("attention"), dim, layers.AttentionConfig{})),
+		out:       example.Must(layers.NewLinear(p.Scope("out"), dim, 10, layers.LinearConfig{})),
+	}
 }
 
 // forward adds the model to a graph: (B, T) -> (B, T, 10).
