@@ -178,32 +178,6 @@ func TestAccuracyOfRandomShapes(t *testing.T) {
 	}
 }
 
-func TestBinaryAccuracy(t *testing.T) {
-	nan, inf := math.NaN(), math.Inf(1)
-	for _, tc := range []struct {
-		name                    string
-		logits, targets, weight []float64
-		sum, count              float64
-	}{
-		{"yes and no", []float64{2, -1, 3, -4}, []float64{1, 0, 0, 1}, nil, 2, 4},
-		{"a logit of 0 is a no", []float64{0, 0}, []float64{0, 1}, nil, 1, 2},
-		{"a target of 1/2 is a no", []float64{1, -1, 1}, []float64{0.5, 0.5, 0.6}, nil, 2, 3},
-		{"NaN is never right", []float64{nan, nan}, []float64{0, 1}, nil, 0, 2},
-		{"infinities", []float64{inf, -inf, inf}, []float64{1, 0, 0}, nil, 2, 3},
-		{"weighted", []float64{1, 1, -1}, []float64{1, 0, 0}, []float64{2, 3, 0.5}, 2.5, 5.5},
-		{"a weight of 0 hides NaN", []float64{1, nan, 1}, []float64{1, nan, 7}, []float64{2, 0, 0}, 2, 2},
-	} {
-		for _, dt := range metricDtypes {
-			g := newMetricGraph(t, dt)
-			x, y := g.floats(tc.logits, len(tc.logits)), g.floats(tc.targets, len(tc.targets))
-			m := must.Get(train.BinaryAccuracy(&layers.Build{}, x, y, g.floats(tc.weight, len(tc.weight))))(g)
-			if got := must.Get(g.run(m.Sum, m.Count))(t); got[0] != tc.sum || got[1] != tc.count || m.Name != "accuracy" {
-				t.Errorf("%s, %v: got metric %q with the sum and the count %v, want accuracy with %v and %v", tc.name, dt, m.Name, got, tc.sum, tc.count)
-			}
-		}
-	}
-}
-
 // TestMetricsOfNumbers compares MeanAbsoluteError and BinaryAccuracy with plain loops, for several shapes of inputs and
 // weights. Inputs with a weight of 0 are NaN.
 func TestMetricsOfNumbers(t *testing.T) {
@@ -247,8 +221,8 @@ func TestMetricsOfNumbers(t *testing.T) {
 			if math.Abs(got[0]-distance) > 1e-12*distance || got[1] != count || got[2] != right || got[3] != count {
 				t.Errorf("%v weighted by %v, %v: got %v, want %v, %v, %v", tc.shape, tc.weights, dt, got, distance, count, right)
 			}
-			if absolute.Name != "mean_absolute_error" {
-				t.Errorf("the name is %q, want mean_absolute_error", absolute.Name)
+			if absolute.Name != "mean_absolute_error" || binary.Name != "accuracy" {
+				t.Errorf("the names are %q and %q, want mean_absolute_error and accuracy", absolute.Name, binary.Name)
 			}
 		}
 	}
@@ -429,6 +403,10 @@ type reference struct {
 // value runs the graph once and returns the metric's value.
 func (g *metricGraph) value(m train.Metric) float64 {
 	g.Helper()
+	if m.Value == nil {
+		sums := must.Get(g.run(m.Sum, m.Count))(g)
+		return sums[0] / sums[1]
+	}
 	return m.Value(must.Get(g.run(m.Sum))(g))
 }
 
@@ -624,6 +602,12 @@ func TestMetricValues(t *testing.T) {
 			return g.value(must.Get(train.AUC(&layers.Build{}, g.floats(logits, n), g.floats(targets, n), nil))(g))
 		}
 	}
+	binary := func(logits, targets, weights []float64) func(g *metricGraph) float64 {
+		return func(g *metricGraph) float64 {
+			n := len(targets)
+			return g.value(must.Get(train.BinaryAccuracy(&layers.Build{}, g.floats(logits, n), g.floats(targets, n), g.floats(weights, n)))(g))
+		}
+	}
 	r2 := func(outputs, targets, weights []float64) func(g *metricGraph) float64 {
 		return func(g *metricGraph) float64 { return rSquared(t, tensor.Float64, outputs, targets, weights) }
 	}
@@ -639,6 +623,13 @@ func TestMetricValues(t *testing.T) {
 		{"macro F1: a tie goes to the first class", f1([]float64{1, 1, 1}, 0), 1},
 		{"macro F1: an ignored target", f1([]float64{1, 0, 0, nan, nan, nan}, 0, -1), 1},
 		{"macro F1: nothing counts", f1([]float64{1, 0, 0}, -1), nan},
+		{"binary accuracy: yes and no", binary([]float64{2, -1, 3, -4}, []float64{1, 0, 0, 1}, nil), 0.5},
+		{"binary accuracy: a logit of 0 is a no", binary([]float64{0, 0, 0}, []float64{0, 1, 1}, nil), 1. / 3},
+		{"binary accuracy: a target of 1/2 is a no", binary([]float64{1, -1, 1}, []float64{0.5, 0.5, 0.6}, nil), 2. / 3},
+		{"binary accuracy: NaN is never right", binary([]float64{nan, nan}, []float64{0, 1}, nil), 0},
+		{"binary accuracy: infinities", binary([]float64{inf, -inf, inf}, []float64{1, 0, 0}, nil), 2. / 3},
+		{"binary accuracy: weights", binary([]float64{1, 1, -1}, []float64{1, 0, 0}, []float64{2, 3, 0.5}), 2.5 / 5.5},
+		{"binary accuracy: a weight of 0 hides NaN", binary([]float64{1, nan, 1}, []float64{1, nan, 7}, []float64{2, 0, 0}), 1},
 		{"AUC: all pairs in order", auc([]float64{-2, 0.01, 1, 1.01}, 0, 0, 1, 1), 1},
 		{"AUC: all pairs wrong", auc([]float64{inf, 3, -3, -inf}, 0, 0, 1, 1), 0},
 		{"AUC: equal logits", auc([]float64{2, 2, -1}, 1, 0, 0), 0.75},

@@ -105,32 +105,6 @@ b  ░
   z
 a █
 b █
-`}, {"no room at all", 0, `
-  head 0
-  x
-a █
-b ▓
-  head 0
-  y
-a
-b ▒
-  head 0
-  z
-a
-b ░
-
-  head 1
-  x
-a
-b
-  head 1
-  y
-a
-b ░
-  head 1
-  z
-a █
-b █
 `}} {
 		t.Run(test.name, func(t *testing.T) {
 			want := "title\nkey\n" + shadesKey + "\n\nlayer" + test.want
@@ -138,6 +112,15 @@ b █
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
+	}
+}
+
+// TestWriteTextNoRoom checks that a band has at least one column, even if the terminal is too narrow for it.
+func TestWriteTextNoRoom(t *testing.T) {
+	for _, width := range []int{-1, 0, 2} {
+		if got, want := printed(t, small(), width), printed(t, small(), 3); got != want {
+			t.Errorf("in %d columns: got\n%s\nwant the same as in 3\n%s", width, got, want)
+		}
 	}
 }
 
