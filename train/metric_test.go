@@ -290,73 +290,58 @@ func TestMetricsRunAgain(t *testing.T) {
 
 // TestMetricErrors checks errors of adding a metric, and of running a graph with wrong values.
 func TestMetricErrors(t *testing.T) {
-	type graph = *metricGraph
-	zeros := func(g graph, shape ...int) *G.Node {
-		return g.floats(make([]float64, tensor.Shape(shape).TotalSize()), shape...)
+	type input = func(g *metricGraph) *G.Node
+	zeros := func(shape ...int) input {
+		return func(g *metricGraph) *G.Node {
+			return g.floats(make([]float64, tensor.Shape(shape).TotalSize()), shape...)
+		}
+	}
+	floats := func(x ...float64) input { return func(g *metricGraph) *G.Node { return g.floats(x, len(x)) } }
+	ints := func(x ...int) input { return func(g *metricGraph) *G.Node { return g.ints(x, len(x)) } }
+	scalar := func(g *metricGraph) *G.Node { return G.NewScalar(g.ExprGraph, tensor.Float64) }
+	foreign := func(*metricGraph) *G.Node { return ints(0, 0)(newMetricGraph(t, tensor.Float32)) }
+
+	type add = func(b *layers.Build, x, y, weights *G.Node) (train.Metric, error)
+	accuracy := func(b *layers.Build, x, y, _ *G.Node) (train.Metric, error) { return train.Accuracy(b, x, y) }
+	macroF1 := func(b *layers.Build, x, y, _ *G.Node) (train.Metric, error) { return train.MacroF1(b, x, y) }
+	class3 := func(b *layers.Build, x, y, _ *G.Node) (train.Metric, error) {
+		_, err := train.ClassMetrics(b, x, y, 3)
+		return train.Metric{}, err
+	}
+	elsewhere := func(b *layers.Build, x, y, _ *G.Node) (train.Metric, error) {
+		must.Do(t, b.Env().Enter(G.NewGraph()))
+		return train.Accuracy(b, x, y)
 	}
 	for _, tc := range []struct {
 		name string
-		add  func(g graph, b *layers.Build) (train.Metric, error)
-		says string
+		add
+		x, y, weights input // there are no weights if nil
+		says          string
 	}{
-		{"a Build of another graph", func(g graph, b *layers.Build) (train.Metric, error) {
-			if err := b.Env().Enter(G.NewGraph()); err != nil {
-				return train.Metric{}, err
-			}
-			return train.Accuracy(b, zeros(g, 2, 3), g.ints(make([]int, 2), 2))
-		}, "used for another graph"},
-		{"one axis", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.Accuracy(b, zeros(g, 3), g.ints(make([]int, 2), 2))
-		}, "(…, V)"},
-		{"another shape", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.Accuracy(b, zeros(g, 2, 3), g.ints(make([]int, 3), 3))
-		}, "must be int of shape (2), got int of shape (3)"},
-		{"float targets", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.Accuracy(b, zeros(g, 2, 3), zeros(g, 2))
-		}, "must be int"},
-		{"another graph", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.Accuracy(b, zeros(g, 2, 3), newMetricGraph(t, tensor.Float32).ints(make([]int, 2), 2))
-		}, "another graph"},
-		{"targets of another shape", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.BinaryAccuracy(b, zeros(g, 2, 3), zeros(g, 3), nil)
-		}, "binary accuracy: the targets must have shape (2, 3)"},
-		{"weights of another shape", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.MeanAbsoluteError(b, zeros(g, 2, 3), zeros(g, 2, 3), zeros(g, 3))
-		}, "mean absolute error: the weights must have the shape"},
-		{"target that isn't a class", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.Accuracy(b, zeros(g, 2, 3), g.ints([]int{2, 3}, 2))
-		}, "target 3 at position 1 isn't one of 3 classes"},
-		{"target above 1", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.BinaryAccuracy(b, zeros(g, 2), g.floats([]float64{0, 2}, 2), nil)
-		}, "target 1 is 2"},
-		{"macro F1 of a scalar", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.MacroF1(b, G.NewScalar(g.ExprGraph, tensor.Float64), g.ints(make([]int, 2), 2))
-		}, "macro f1: the logits must have shape (…, V)"},
-		{"macro F1 of a target that isn't a class", func(g graph, b *layers.Build) (train.Metric, error) {
-			m, err := train.MacroF1(b, zeros(g, 2, 3), g.ints([]int{2, 3}, 2))
-			m.Count = m.Sum
-			return m, err
-		}, "target 3 at position 1 isn't one of 3 classes"},
-		{"metrics of a class that doesn't exist", func(g graph, b *layers.Build) (train.Metric, error) {
-			_, err := train.ClassMetrics(b, zeros(g, 2, 3), g.ints([]int{0, 1}, 2), 3)
-			return train.Metric{}, err
-		}, "average precision: the class must be from 0 to 2, got 3"},
-		{"AUC of targets of another shape", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.AUC(b, zeros(g, 2, 3), zeros(g, 3), nil)
-		}, "auc: the targets must have shape (2, 3)"},
-		{"AUC of a target above 1", func(g graph, b *layers.Build) (train.Metric, error) {
-			m, err := train.AUC(b, zeros(g, 2), g.floats([]float64{0, 2}, 2), nil)
-			m.Count = m.Sum
-			return m, err
-		}, "target 1 is 2"},
-		{"a weight below 0", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.MeanAbsoluteError(b, zeros(g, 2), zeros(g, 2), g.floats([]float64{1, -1}, 2))
-		}, "the weight of position 1 is -1"},
+		{"a Build of another graph", elsewhere, zeros(2, 3), ints(0, 0), nil, "used for another graph"},
+		{"one axis", accuracy, zeros(3), ints(0, 0), nil, "(…, V)"},
+		{"another shape", accuracy, zeros(2, 3), ints(0, 0, 0), nil, "must be int of shape (2), got int of shape (3)"},
+		{"float targets", accuracy, zeros(2, 3), zeros(2), nil, "must be int"},
+		{"another graph", accuracy, zeros(2, 3), foreign, nil, "another graph"},
+		{"targets of another shape", train.BinaryAccuracy, zeros(2, 3), zeros(3), nil, "binary accuracy: the targets must have shape (2, 3)"},
+		{"weights of another shape", train.MeanAbsoluteError, zeros(2, 3), zeros(2, 3), zeros(3), "mean absolute error: the weights must have the shape"},
+		{"target that isn't a class", accuracy, zeros(2, 3), ints(2, 3), nil, "target 3 at position 1 isn't one of 3 classes"},
+		{"target above 1", train.BinaryAccuracy, zeros(2), floats(0, 2), nil, "target 1 is 2"},
+		{"macro F1 of a scalar", macroF1, scalar, ints(0, 0), nil, "macro f1: the logits must have shape (…, V)"},
+		{"macro F1 of a target that isn't a class", macroF1, zeros(2, 3), ints(2, 3), nil, "target 3 at position 1 isn't one of 3 classes"},
+		{"metrics of a class that doesn't exist", class3, zeros(2, 3), ints(0, 1), nil, "average precision: the class must be from 0 to 2, got 3"},
+		{"AUC of targets of another shape", train.AUC, zeros(2, 3), zeros(3), nil, "auc: the targets must have shape (2, 3)"},
+		{"AUC of a target above 1", train.AUC, zeros(2), floats(0, 2), nil, "target 1 is 2"},
+		{"a weight below 0", train.MeanAbsoluteError, zeros(2), zeros(2), floats(1, -1), "the weight of position 1 is -1"},
 	} {
 		g := newMetricGraph(t, tensor.Float64)
-		m, err := tc.add(g, &layers.Build{})
+		var weights *G.Node
+		if tc.weights != nil {
+			weights = tc.weights(g)
+		}
+		m, err := tc.add(&layers.Build{}, tc.x(g), tc.y(g), weights)
 		if err == nil {
-			_, err = g.run(m.Sum, m.Count)
+			_, err = g.run(m.Sum)
 		}
 		wantError(t, tc.name, err, tc.says)
 	}
