@@ -167,14 +167,15 @@ func TestExtremes(t *testing.T) {
 		}),
 		extremes.Of(layers.NormConfig{}, func(c layers.NormConfig) ([]float64, error) {
 			results, err := tried(func(r *trial) (*G.Node, error) {
-				l, err := layers.NewLayerNorm(r.p, 4, c)
+				l, err := layers.NewNorm(r.p, 4, c)
 				return forward(l, err, r, r.in(3, 4))
 			})
 			if err != nil {
 				return nil, err
 			}
 			more, err := tried(func(r *trial) (*G.Node, error) {
-				l, err := layers.NewRMSNorm(r.p, 4, c)
+				c.Kind = "rms"
+				l, err := layers.NewNorm(r.p, 4, c)
 				return forward(l, err, r, r.in(3, 4))
 			})
 			return append(results, more...), err
@@ -318,7 +319,7 @@ func TestExtremes(t *testing.T) {
 			if x, err = (layers.Rotary{}).Rotate(r.b, x, c.Heads, nil); err != nil {
 				return nil, err
 			}
-			n, err := layers.NewRMSNorm(r.p.Scope("norm"), 2, layers.NormConfig{})
+			n, err := layers.NewNorm(r.p.Scope("norm"), 2, layers.NormConfig{Kind: "rms"})
 			if err != nil {
 				return nil, err
 			}
@@ -349,8 +350,8 @@ func TestExtremes(t *testing.T) {
 func TestNumbersAreErrors(t *testing.T) {
 	inf := math.Inf(1)
 	p := newParams(t)
-	_, eps := layers.NewLayerNorm(p.Scope("norm"), 4, layers.NormConfig{Eps: inf})
-	_, rms := layers.NewRMSNorm(p.Scope("rms"), 4, layers.NormConfig{Eps: inf})
+	_, eps := layers.NewNorm(p.Scope("norm"), 4, layers.NormConfig{Eps: inf})
+	_, rms := layers.NewNorm(p.Scope("rms"), 4, layers.NormConfig{Kind: "rms", Eps: inf})
 	_, std := p.New("normal", layers.Normal(1e308), 4)
 	_, own := p.New("own", layers.Init{Func: func(_ *rand.Rand, values []float64, _ []int) { values[1] = inf }}, 4)
 	for want, err := range map[string]error{"layer norm norm: Eps": eps, "rms norm rms: Eps": rms, "Scale of normal": std, "Func": own} {

@@ -13,7 +13,7 @@ import (
 type Transform struct {
 	Linear     *Linear
 	Activation Activation
-	Norm       Norm // nil for none
+	Norm       *Norm // nil for none
 }
 
 // TransformConfig describes a Transform.
@@ -34,7 +34,7 @@ func newTransform(p *Params, dim int, c *TransformConfig, norm NormConfig) (*Tra
 		return nil, fmt.Errorf("%s: %w", p.scopeName("transform"), err)
 	}
 	if t.Linear, err = NewLinear(p.Scope("linear"), dim, dim, LinearConfig{NoBias: c.NoBias}); err == nil && c.Norm {
-		t.Norm, err = newNorm(p.Scope("norm"), dim, norm)
+		t.Norm, err = NewNorm(p.Scope("norm"), dim, norm)
 	}
 	return t, err
 }

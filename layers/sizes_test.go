@@ -64,11 +64,8 @@ var constructors = map[string]map[string]func(p *layers.Params, n int) error{
 		"Dim":            func(p *layers.Params, n int) error { return made(layers.NewEmbedding(p, 2, n, layers.Init{})) },
 		"Vocab, and Dim": func(p *layers.Params, n int) error { return made(layers.NewEmbedding(p, n, n, layers.Init{})) },
 	},
-	"NewLayerNorm": {
-		"Dim": ofWidth(layers.NewLayerNorm, layers.NormConfig{}),
-	},
-	"NewRMSNorm": {
-		"Dim": ofWidth(layers.NewRMSNorm, layers.NormConfig{}),
+	"NewNorm": {
+		"Dim": ofWidth(layers.NewNorm, layers.NormConfig{}),
 	},
 	"NewFeedForward": {
 		"Dim": ofWidth(layers.NewFeedForward, layers.FeedForwardConfig{}),
