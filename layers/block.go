@@ -196,27 +196,23 @@ type residual struct {
 // add returns sum + dropout(out(sub(norm(x)))) or, with postNorm, norm(sum + dropout(out(sub(x)))). A norm of nil
 // returns its input.
 func (r residual) add(b *Build, sum, x *G.Node, norm, out *Norm, sub func(*G.Node) (*G.Node, error)) (*G.Node, error) {
-	input := x
-	var err error
-	if !r.postNorm && norm != nil {
-		if input, err = norm.Forward(b, x); err != nil {
-			return nil, err
-		}
+	before, after := norm, (*Norm)(nil)
+	if r.postNorm {
+		before, after = after, before
+	}
+	input, err := before.Forward(b, x)
+	if err != nil {
+		return nil, err
 	}
 	y, err := sub(input)
 	if err != nil {
 		return nil, err
 	}
-	if out != nil {
-		if y, err = out.Forward(b, y); err != nil {
-			return nil, err
-		}
-	}
-	if y, err = r.dropout.Forward(b, y); err != nil {
+	if y, err = chain(b, y, out, r.dropout); err != nil {
 		return nil, err
 	}
-	if y, err = ops.Following(b.Env(), sum, input, func() (*G.Node, error) { return ops.Add(b.Env(), sum, y) }); err != nil || !r.postNorm {
-		return y, err
+	if y, err = ops.Following(b.Env(), sum, input, func() (*G.Node, error) { return ops.Add(b.Env(), sum, y) }); err != nil {
+		return nil, err
 	}
-	return norm.Forward(b, y)
+	return after.Forward(b, y)
 }

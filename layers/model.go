@@ -234,12 +234,7 @@ func (t *Trunk) states(b *Build, x, memory, positions *G.Node, self, cross Mask)
 	if x, err = t.Positions.Embed(b, x, positions); err != nil {
 		return nil, err
 	}
-	if t.EmbeddingNorm != nil {
-		if x, err = t.EmbeddingNorm.Forward(b, x); err != nil {
-			return nil, err
-		}
-	}
-	if x, err = t.dropout.Forward(b, x); err != nil {
+	if x, err = chain(b, x, t.EmbeddingNorm, t.dropout); err != nil {
 		return nil, err
 	}
 	for _, block := range t.Blocks {

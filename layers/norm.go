@@ -94,13 +94,16 @@ func NewNorm(p *Params, dim int, c NormConfig) (*Norm, error) {
 	return n, err
 }
 
-// Forward normalises x of shape (…, Dim).
+// Forward normalises x of shape (…, Dim). A nil Norm returns x.
 func (n *Norm) Forward(b *Build, x *G.Node) (*G.Node, error) { return n.forwardHeads(b, x, 1) }
 
 // forwardHeads normalises each head of x separately, with the same weight. x has shape (…, heads·Dim), with the heads
 // side by side; with more than one head, the kind must be rms. Attention with QKNorm uses it (Henry et al., 2020;
 // Dehghani et al., 2023).
 func (n *Norm) forwardHeads(b *Build, x *G.Node, heads int) (*G.Node, error) {
+	if n == nil {
+		return x, nil
+	}
 	if err := checkInput(n.name, "the input", x, n.Weight.Value.Dtype(), heads*n.Weight.Value.Shape()[0]); err != nil {
 		return nil, err
 	}
