@@ -257,7 +257,7 @@ func (t *Trunk) addSegments(b *Build, x *G.Node, tokens tensor.Shape) (*G.Node, 
 		if err != nil {
 			return nil, err
 		}
-		return ops.AddFirstRow(b.Env(), x, table)
+		return ops.AddRows(b.Env(), x, table, 1)
 	case !b.Segments.Shape().Eq(tokens):
 		return nil, fmt.Errorf("%s: the Build's Segments must have the shape of the tokens, %v, got %v", t.name, tokens, b.Segments.Shape())
 	}
