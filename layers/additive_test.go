@@ -267,7 +267,7 @@ func TestAdditiveErrors(t *testing.T) {
 				must.Do(t, err)
 				_, err = tc.build(c, a)
 			}
-			wantError(t, err, append([]string{"additive attention align"}, tc.want...)...)
+			must.Fail(t, err, append([]string{"additive attention align"}, tc.want...)...)
 		})
 	}
 }

@@ -75,7 +75,7 @@ func TestCollidingNames(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantError(t, build(), keyTwin, valueTwin, "another name")
+			must.Fail(t, build(), keyTwin, valueTwin, "another name")
 		})
 	}
 }

@@ -105,20 +105,18 @@ func TestAdapterErrors(t *testing.T) {
 		`no layer is named "p"`:                                  {Rank: 1, Whole: []string{"p"}},
 		"inputs of the same width, got 4 before and 16 for down": {Rank: 1, Joint: [][]string{{"up", "down"}}},
 	} {
-		_, err := layers.NewAdapter(p, c, 1)
-		wantError(t, err, "adapter: ", want)
+		must.Refuse(layers.NewAdapter(p, c, 1))(t, "adapter: ", want)
 	}
 	a := must.Get(layers.NewAdapter(p, layers.LowRank{Rank: 1}, 1))(t)
 	other, another := newParams(t), newParams(t)
 	must.Get(layers.NewFeedForward(other, 5, layers.FeedForwardConfig{}))(t)
 	must.Get(layers.NewLinear(another.Scope("up"), 4, 16, layers.LinearConfig{}))(t)
-	wantError(t, a.Merge(other), `"up.lora_a" must have shape (1, 5), got (1, 4)`)
+	must.Fail(t, a.Merge(other), `"up.lora_a" must have shape (1, 5), got (1, 4)`)
 	before := another.Snapshot()
 	randomise(a.Params)
-	wantError(t, a.Merge(another), `no layer for "down.lora_a"`)
+	must.Fail(t, a.Merge(another), `no layer for "down.lora_a"`)
 	sameBits(t, "the weight after an error", another.All()[0].Value.Float64s(), before[0].Float64s())
-	_, err := layers.NewAdapter(newParams(t), layers.LowRank{Rank: 1}, 1)
-	wantError(t, err, "the model has no Linear besides heads")
+	must.Refuse(layers.NewAdapter(newParams(t), layers.LowRank{Rank: 1}, 1))(t, "the model has no Linear besides heads")
 }
 
 // TestAdapters checks models of every kind with adapters. A new adapter changes no output. A trained one changes the
