@@ -210,8 +210,8 @@ func TestConfigNew(t *testing.T) {
 			step(t, got, params, number)
 			step(t, c.want, others, number)
 			same(t, fmt.Sprintf("%s after step %d", name, number), params, others)
-			if got.Rate() != c.want.Rate() {
-				t.Fatalf("%s: the rate of step %d is %v, want %v", name, number, got.Rate(), c.want.Rate())
+			if got.Rate != c.want.Rate {
+				t.Fatalf("%s: the rate of step %d is %v, want %v", name, number, got.Rate, c.want.Rate)
 			}
 		}
 	}

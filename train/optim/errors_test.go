@@ -39,8 +39,8 @@ func TestGroups(t *testing.T) {
 		near(t, p.name, p.value, want[i], 1e-15)
 		near(t, "gradient of "+p.name, p.grad, make([]float64, p.grad.DataSize()), 0)
 	}
-	if norm := math.Sqrt(6 + 4 + 6); solver.Norm() != norm {
-		t.Errorf("norm %v, want %v", solver.Norm(), norm)
+	if norm := math.Sqrt(6 + 4 + 6); solver.Norm != norm {
+		t.Errorf("norm %v, want %v", solver.Norm, norm)
 	}
 }
 

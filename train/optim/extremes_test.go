@@ -26,7 +26,7 @@ func stepped(s optim.Solver, match func(string, int) bool) (results []float64, e
 			if err := s.Step(valueGrads(params)); err != nil {
 				return nil, err
 			}
-			results = append(results, s.Rate(), float64(s.Steps))
+			results = append(results, s.Rate, float64(s.Steps))
 		}
 		for _, p := range params {
 			results = append(results, numbers(p.value)...)
