@@ -24,7 +24,7 @@ func TestOneModelInManyGraphs(t *testing.T) {
 	d := newDecoder(t, p)
 
 	g := G.NewGraph()
-	b := &layers.Build{Mode: layers.Training}
+	b := &layers.Build{Training: true}
 	ids := input(g, "ids", dense([]int{1, 2, 3, 4, 5, 6, 0, 1, 2, 3}, 2, 5))
 	targets := input(g, "targets", dense([]int{2, 3, layers.Ignore, 5, 6, 0, 1, 2, 3, layers.Ignore}, 2, 5))
 	loss := must.Get(mean(layers.CrossEntropy(b, must.Get(d.Forward(b, ids, layers.Mask{}))(t), targets, layers.CrossEntropyOptions{})))(t)

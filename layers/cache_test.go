@@ -346,7 +346,7 @@ func TestCacheErrors(t *testing.T) {
 	wantErrors(t, []errorCase{
 		{"no sequences", noSequences, []string{"at least 1, got 0"}},
 		{"no cache", with(c.in("x", 2, 1, 4), &layers.Build{}, layers.Mask{}), []string{"attention", "no Cache"}},
-		{"training", with(c.in("x", 2, 1, 4), &layers.Build{Cache: cache, Mode: layers.Training}, layers.Mask{}), []string{"attention", "evaluation"}},
+		{"training", with(c.in("x", 2, 1, 4), &layers.Build{Cache: cache, Training: true}, layers.Mask{}), []string{"attention", "evaluation"}},
 		{"offset", with(c.in("x", 2, 1, 4), build(), layers.Mask{Offset: 1}), []string{"attention", "can't have an offset"}},
 		{"batch", with(c.in("y", 3, 1, 4), build(), layers.Mask{}), []string{"attention", "2 sequences", "(3, 1)"}},
 		{"no batch", with(c.in("v", 1, 4), build(), layers.Mask{}), []string{"attention", "2 sequences"}},

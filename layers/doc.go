@@ -8,7 +8,7 @@
 //	params, err := layers.NewParams(tensor.Float32, seed)
 //	attention, err := layers.NewMultiHeadAttention(params.Scope("attention"), 64, layers.AttentionConfig{Heads: 4})
 //	…
-//	b := &layers.Build{Mode: layers.Training}
+//	b := &layers.Build{Training: true}
 //	y, err := attention.Forward(b, x, x, x, layers.Mask{Causal: true})
 //	…
 //	grads, err := gorgonia.Grad(cost, b.Learnables()...)

@@ -52,7 +52,7 @@ func ExampleNewAdapter() {
 	check(err)
 	fmt.Print(adapter.Params.Summary())
 
-	b := &layers.Build{Mode: layers.Training, Adapter: adapter}
+	b := &layers.Build{Training: true, Adapter: adapter}
 	G.Must(f.Forward(b, matrixOf(G.NewGraph(), "x", 2, 1.0, 2, 3, 4, 5, 6)))
 	fmt.Println(len(b.Learnables()), "learned,", len(b.Fixed), "fixed")
 	check(adapter.Merge(params))
@@ -94,9 +94,9 @@ func ExampleNorm() {
 
 // Dropout acts only in graphs for training.
 func ExampleDropout() {
-	for _, mode := range []layers.Mode{layers.Evaluation, layers.Training} {
+	for _, training := range []bool{false, true} {
 		x := arrayOf(G.NewGraph(), "x", 1.0, 2, 3, 4, 5, 6)
-		fmt.Println(evaluate(G.Must(layers.Dropout{P: 0.5}.Forward(&layers.Build{Mode: mode, Seed: 1}, x))))
+		fmt.Println(evaluate(G.Must(layers.Dropout{P: 0.5}.Forward(&layers.Build{Training: training, Seed: 1}, x))))
 	}
 	// Output:
 	// [1 2 3 4 5 6]

@@ -24,7 +24,7 @@ type bench struct {
 }
 
 func newBench(t *testing.T) *bench {
-	return &bench{T: t, g: G.NewGraph(), p: newParams(t), b: &layers.Build{Mode: layers.Training}, dt: tensor.Float64}
+	return &bench{T: t, g: G.NewGraph(), p: newParams(t), b: &layers.Build{Training: true}, dt: tensor.Float64}
 }
 
 // in returns an input of random numbers and adds it to wrt.

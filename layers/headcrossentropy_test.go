@@ -136,7 +136,7 @@ func BenchmarkHeadCrossEntropy(b *testing.B) {
 		b.Run(fmt.Sprintf("composed=%t", composed), func(b *testing.B) {
 			p := must.Get(layers.NewParams(tensor.Float32, 1))(b)
 			head := must.Get(layers.NewLinear(p, dim, vocab, layers.LinearConfig{NoBias: true}))(b)
-			g, build := G.NewGraph(), &layers.Build{Mode: layers.Training, Composed: composed, Buffers: &layers.Buffers{}}
+			g, build := G.NewGraph(), &layers.Build{Training: true, Composed: composed, Buffers: &layers.Buffers{}}
 			targets := make([]int, n)
 			for i := range targets {
 				targets[i] = i * 97 % vocab

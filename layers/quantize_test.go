@@ -136,7 +136,7 @@ func TestQuantizeErrors(t *testing.T) {
 		t.Errorf("the weights still have %d float32 values", n)
 	}
 	in := func() *G.Node { return input(G.NewGraph(), "x", as(tensor.Float32, random(9, 4, 5))) }
-	must.Refuse(l.Forward(&layers.Build{Mode: layers.Training}, in()))(t, `"a.weight"`, "can't be trained")
+	must.Refuse(l.Forward(&layers.Build{Training: true}, in()))(t, `"a.weight"`, "can't be trained")
 	must.Refuse((&layers.Build{}).Bind(G.NewGraph(), l.Weight))(t, `"a.weight"`, "only a Linear and an Embedding")
 	x := in()
 	sum := must.Get(G.Sum(must.Get(l.Forward(&layers.Build{}, x))(t)))(t)

@@ -88,7 +88,7 @@ func (m *model) fit(w io.Writer, seed uint64, steps int) ([]float64, error) {
 	inputs := m.newInputs(g, batch)
 	targets := G.NewMatrix(g, tensor.Int, G.WithShape(batch, 1), G.WithName("targets"))
 
-	b := &layers.Build{Mode: layers.Training}
+	b := &layers.Build{Training: true}
 	logits, err := m.forward(b, inputs) // (B, 1, V)
 	if err != nil {
 		return nil, err
