@@ -14,7 +14,7 @@ func Add(e *Env, x, y *G.Node) (*G.Node, error) {
 	if err := cmp.Or(sameDtype("add", "the second term", y, "the first term", x), hasShape("add", "the second term", y, x.Shape()...)); err != nil {
 		return nil, err
 	}
-	return byDtype(x, add[float32], add[float64])(e, x, y)
+	return ByDtype(x, add[float32], add[float64])(e, x, y)
 }
 
 func add[F kernel.Float](e *Env, x, y *G.Node) (*G.Node, error) {
@@ -42,7 +42,7 @@ func AddRows(e *Env, x, table *G.Node, first int) (*G.Node, error) {
 	if n, _ := rows(xs); first < 1 || first > ts[0] || n%first != 0 {
 		return nil, fmt.Errorf("%s: the number of rows to add must be from 1 to the table's %d and divide the input's %d, got %d", name, ts[0], n, first)
 	}
-	return byDtype(x, addRows[float32], addRows[float64])(e, x, table, first)
+	return ByDtype(x, addRows[float32], addRows[float64])(e, x, table, first)
 }
 
 func addRows[F kernel.Float](e *Env, x, table *G.Node, first int) (*G.Node, error) {

@@ -59,7 +59,7 @@ func checkPositions(name string, positions *G.Node, batch, length int) error {
 // has shape (…, T) and holds the positions; if it is nil, row t of every sequence has position t. At position p,
 // AddWaves adds sin(p/base^(i/D)) to element i if i is even, and cos(p/base^(i/D)) to element i+1.
 func AddWaves(e *Env, x, ids *G.Node, base float64) (*G.Node, error) {
-	return byDtype(x, addWaves[float32], addWaves[float64])(e, x, ids, base)
+	return ByDtype(x, addWaves[float32], addWaves[float64])(e, x, ids, base)
 }
 
 func addWaves[F kernel.Float](e *Env, x, ids *G.Node, base float64) (*G.Node, error) {
