@@ -114,7 +114,7 @@ func TestHistoryOfTheSolver(t *testing.T) {
 	solver.Schedule = optim.WarmUp(40)
 	var norms []float64
 	r := fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{Solver: solver, OnStep: func(int, int, float64) bool {
-		norms = append(norms, solver.Norm())
+		norms = append(norms, solver.Norm)
 		return false
 	}})
 	for i, c := range r.History {

@@ -238,7 +238,7 @@ func TestMetricsLeaveTheGradientAlone(t *testing.T) {
 	for _, dt := range metricDtypes {
 		run := func(metrics bool) []float64 {
 			g := newMetricGraph(t, dt)
-			b := &layers.Build{Mode: layers.Training}
+			b := &layers.Build{Training: true}
 			logits, targets := g.floats(x, 2, 3, 4), g.ints([]int{0, 3, -1, 1, 1, 2}, 2, 3)
 			add := func() {
 				if metrics {

@@ -85,7 +85,7 @@ func (m *model) fit(w io.Writer, seed uint64, steps int) ([]float64, error) {
 	inputs := m.newInputs(g, batch)
 	targets := G.NewMatrix(g, tensor.Int, G.WithShape(batch, 1), G.WithName("targets"))
 
-	b := &layers.Build{Mode: layers.Training}
+	b := &layers.Build{Training: true}
 	loss, err := layers.CrossEntropy(b, m.forward(b, inputs), targets, layers.CrossEntropyOptions{})
 	if err != nil {
 		return nil, err

@@ -126,7 +126,7 @@ func trainHead(w io.Writer, folder string, seed uint64, steps int) error {
 		return head.Forward(b, pooled) // -> (B, 2)
 	}
 
-	g, b := G.NewGraph(), &layers.Build{Mode: layers.Training}
+	g, b := G.NewGraph(), &layers.Build{Training: true}
 	ids, lengths, err := batch(g, tokens, sentences)
 	if err != nil {
 		return err

@@ -81,7 +81,7 @@ func (c gptConfig) prepare(composed bool) (Step, error) {
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	g := G.NewGraph()
-	b := &layers.Build{Mode: layers.Training, Composed: composed, Buffers: &layers.Buffers{}}
+	b := &layers.Build{Training: true, Composed: composed, Buffers: &layers.Buffers{}}
 	x := G.NewMatrix(g, tensor.Int, G.WithShape(c.batch, c.length), G.WithName("x"), G.WithValue(c.tokens(rng, c.batch)))
 	y := G.NewMatrix(g, tensor.Int, G.WithShape(c.batch, c.length), G.WithName("y"), G.WithValue(c.tokens(rng, c.batch)))
 	logits, err := model.Forward(b, x, layers.Mask{})
