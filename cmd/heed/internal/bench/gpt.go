@@ -85,7 +85,7 @@ func (c GPT) prepare(composed bool) (Step, error) {
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	g := G.NewGraph()
-	b := &layers.Build{Mode: layers.Training, Composed: composed, Buffers: &layers.Buffers{}}
+	b := &layers.Build{Training: true, Composed: composed, Buffers: &layers.Buffers{}}
 	x := G.NewMatrix(g, tensor.Int, G.WithShape(c.Batch, c.Length), G.WithName("x"), G.WithValue(c.Tokens(rng, c.Batch)))
 	y := G.NewMatrix(g, tensor.Int, G.WithShape(c.Batch, c.Length), G.WithName("y"), G.WithValue(c.Tokens(rng, c.Batch)))
 	logits, err := model.Forward(b, x, layers.Mask{})
