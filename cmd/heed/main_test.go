@@ -550,11 +550,6 @@ func TestHelp(t *testing.T) {
 		{"help train", []string{"--resume", "config.json, model.safetensors, history.jsonl and summary.json", "--help"}},
 		{"train --help", []string{"--task", strings.Join(task.Names(), ", "), "--seed", "(default 0.003)", "Common flags:", "Solver:", "Learning rate over time:", "Early stopping:", "--min-delta", "each check also writes one (default 10m0s)"}},
 		{"eval -h", []string{"heed eval DIR", "--data"}},
-		{"predict --help", []string{"heed predict DIR [INPUT...]", "--", "two texts with a tab between them", "a text model ignores the beginning"}},
-		{"generate --help", []string{"heed generate DIR --prompt TEXT --tokens N", "--prompt", "--tokens", "--temperature", "--top-k", "--top-p", "--seed"}},
-		{"attention --help", []string{"--out", ".png", ".svg", ".html"}},
-		{"serve --help", []string{"--addr", "127.0.0.1:8080", "/predict", "/generate", "--timeout"}},
-		{"bench --help", []string{"nanogpt", "decode", "embed", "gemm", "--json", "--procs"}},
 	} {
 		must.Have(t, succeed(t, strings.Fields(test.args)...), test.want...)
 	}
