@@ -172,7 +172,7 @@ func FuzzSentencePiece(f *testing.F) {
 	})
 }
 
-// checkTokens fails if an id or a part of the text is out of range, if parts aren't in order, or if ids can't be decoded.
+// checkTokens fails if an id or a part of the text is out of range, parts aren't in order, or ids can't be decoded.
 func checkTokens(t *testing.T, tok Tokenizer, text string) {
 	t.Helper()
 	if tokens, err := tok.Tokenize(text, Options{}); err == nil {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAttentionOverflows tests finite operands whose products are infinite, and slopes that give weights of NaN. Products
-// of masked keys and unused queries must not affect any result.
+// TestAttentionOverflows tests finite operands whose products are infinite, and slopes that give weights of NaN.
+// Products of masked keys and unused queries must not affect any result.
 func TestAttentionOverflows(t *testing.T) {
 	fill := func(x []float32, value float32) {
 		for i := range x {
