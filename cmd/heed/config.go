@@ -58,6 +58,15 @@ func (s *settings) flags() []flagGroup {
 	return groups
 }
 
+// flagSet returns the flags of all groups in one set.
+func (s *settings) flagSet() *pflag.FlagSet {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, g := range s.flags() {
+		f.AddFlagSet(g.FlagSet)
+	}
+	return f
+}
+
 // modelFlags declares the common flags, and the flags for the data and the model.
 func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	m, b, t := &s.Model, &s.Model.Block, &s.Training
@@ -238,10 +247,7 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	if given.Changed("monitor") && s.Training.Stopping.Monitor != c.Training.Stopping.Monitor {
 		c.Training.Stopping.Mode = "" // the preset's Mode belongs to its own Monitor
 	}
-	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	for _, g := range c.flags() {
-		f.AddFlagSet(g.FlagSet)
-	}
+	f := c.flagSet()
 	given.Visit(func(flag *pflag.Flag) {
 		setting := f.Lookup(flag.Name)
 		if setting == nil {

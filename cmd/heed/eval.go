@@ -82,10 +82,13 @@ func newEval() *cobra.Command {
 			defer end()
 			e.line = line
 			c, err := readConfig(cmd.Flags(), args[0])
-			if err == nil && c.Published() && (e.files == nil && c.Opened() || e.files != nil && c.Kind().Generates) {
+			switch {
+			case err != nil:
+				return err
+			case c.Published() && (e.files == nil && c.Opened() || e.files != nil && c.Kind().Generates):
 				return e.published(cmd, args[0], c.Kind())
 			}
-			return e.run(cmd, args[0])
+			return e.run(cmd, args[0], c)
 		},
 	}
 	f := cmd.Flags()
@@ -128,11 +131,8 @@ func (e *evaluation) check(flags *pflag.FlagSet, dir string) error {
 	return nil
 }
 
-func (e *evaluation) run(cmd *cobra.Command, dir string) error {
-	c, err := readConfig(cmd.Flags(), dir)
-	if err != nil {
-		return err
-	}
+// run scores the model in dir, which has the configuration c.
+func (e *evaluation) run(cmd *cobra.Command, dir string, c task.Config) (err error) {
 	inputs := append(runFiles(dir, baseOf(cmd.Flags())), e.files...)
 	if e.files == nil {
 		inputs = append(inputs, dataFiles(c.Data)...)

@@ -182,8 +182,7 @@ func TestWrittenMark(t *testing.T) {
 	t.Parallel()
 	dir := chatFolder(t, "llama")
 	path := filepath.Join(dir, "tokenizer.json")
-	content := must.Get(os.ReadFile(path))(t)
-	write(t, path, strings.Replace(string(content), `"<|im_end|>","id":39,"special":true`, `"<|im_end|>","id":39,"special":false`, 1))
+	write(t, path, strings.Replace(read(t, path), `"<|im_end|>","id":39,"special":true`, `"<|im_end|>","id":39,"special":false`, 1))
 	m := must.Get(Open(dir))(t)
 	ended, weights := 0, m.Params.Get("head.weight").Value.Float32s()
 	for _, sign := range []float32{1, -1} { // in one case, the mark is the likeliest token after the conversation

@@ -243,8 +243,7 @@ func TestExportAdapter(t *testing.T) {
 		must.Do(t, os.Rename(published, published+"-moved"))
 		must.Refuse(Open(out))(t, "say where that model is with --base")
 		settings := filepath.Join(out, "adapter_config.json")
-		content := must.Get(os.ReadFile(settings))(t)
-		write(t, settings, strings.Replace(string(content), published, out, 1)) // a forged base
+		write(t, settings, strings.Replace(read(t, settings), published, out, 1)) // a forged base
 		must.Refuse(Open(out))(t, "that can't be opened")
 	}
 }

@@ -172,18 +172,12 @@ func TestJudge(t *testing.T) {
 				t.Errorf("%d judged, %d right, %d unanswered, %d unknown sources, %d unknown references; want %d judged, %d right, 1, 1 and at least 1", len(r.Judged), r.Right, r.Unanswered, r.UnknownSources, r.UnknownReferences, judged, right)
 			}
 			text := r.String()
-			for _, want := range map[data.Kind][]string{
+			must.Have(t, text, map[data.Kind][]string{
 				data.KindSeq2Seq:        {fmt.Sprintf("(%d of %d sources answered", right, judged), "the nearest references have ", "chrF: ", "BLEU: "},
 				data.KindClassification: {fmt.Sprintf("(%d of 203 labels right)", right), "precision", "vowel 2", "mean of"},
 				data.KindTagging:        {fmt.Sprintf("(%d of 203 rows with every tag right)", right), "tags right", "mean of"},
-			}[kind] {
-				if !strings.Contains(text, want) {
-					t.Errorf("the report is\n%s\nwant %q in it", text, want)
-				}
-			}
-			if want := "Beyond the model: 1 source without an answer; 1 source with letters"; !strings.Contains(text, want) {
-				t.Errorf("the report is\n%s\nwant %q in it", text, want)
-			}
+			}[kind]...)
+			must.Have(t, text, "Beyond the model: 1 source without an answer; 1 source with letters")
 		})
 	}
 }

@@ -96,7 +96,7 @@ func TestPublishedText(t *testing.T) {
 		{Prompt{Text: "abc"}, GenerateOptions{MaxTokens: 30}, "ask for at most 29 tokens"},
 		{Prompt{Text: "a", Messages: []tokenizer.Message{{Role: "user", Content: "b"}}}, GenerateOptions{}, "can't come with another text"},
 		{Prompt{Messages: []tokenizer.Message{{Role: "user", Content: "b"}}}, GenerateOptions{}, "a template can be chosen by name: chatml, gemma, "},
-		{Prompt{Messages: []tokenizer.Message{{Role: "user", Content: "b"}}, Template: "none"}, GenerateOptions{}, "one of chatml, gemma, "},
+		{Prompt{Messages: []tokenizer.Message{{Role: "user", Content: "b"}}, Template: "none"}, GenerateOptions{}, "choose one by name, chatml, gemma, "},
 	} {
 		var s strings.Builder
 		_, err := m.Generate(t.Context(), &s, test.p, test.o)
@@ -134,8 +134,7 @@ func TestPublishedClassifier(t *testing.T) {
 		t.Errorf("the only safetensors file has another name: %v", err)
 	}
 	path := filepath.Join(dir, "config.json")
-	content := must.Get(os.ReadFile(path))(t)
-	write(t, path, strings.Replace(string(content), "{", `{"problem_type": "multi_label_classification",`, 1))
+	write(t, path, strings.Replace(read(t, path), "{", `{"problem_type": "multi_label_classification",`, 1))
 	if _, err := Open(dir); !errors.As(err, new(*pretrained.UnsupportedError)) || !strings.Contains(err.Error(), "problem_type") {
 		t.Errorf("several labels per text: got error %v", err)
 	}
@@ -282,11 +281,10 @@ func TestClassifierReadsBeforePadding(t *testing.T) {
 	t.Parallel()
 	plain, ended := publishedFolder(t, "gpt2-classes"), publishedFolder(t, "gpt2-classes") // padding has the id 2
 	path := filepath.Join(ended, "tokenizer.json")
-	content := must.Get(os.ReadFile(path))(t)
 	const end = `{"post_processor": {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>", "type_id": 0}}],
 		"pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
 		"special_tokens": {"</s>": {"id": "</s>", "ids": [2], "tokens": ["</s>"]}}},`
-	write(t, path, strings.Replace(string(content), "{", end, 1))
+	write(t, path, strings.Replace(read(t, path), "{", end, 1))
 	opened := func(dir string) *Model {
 		t.Helper()
 		m := must.Get(Open(dir))(t)

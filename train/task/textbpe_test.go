@@ -43,9 +43,7 @@ func TestTextOfBytePairs(t *testing.T) {
 	half := filepath.Join(t.TempDir(), "half")
 	var log strings.Builder
 	run(t, made(t, c), half, train.RunOptions{MaxSteps: 7, Workers: 1, Log: &log})
-	if !strings.Contains(log.String(), fmt.Sprintf(", a text of %d characters, a vocabulary of 280, seed 1, ", task.Config.Data.Characters)) {
-		t.Errorf("the log %q doesn't have the sizes of the text and the vocabulary", log.String())
-	}
+	must.Have(t, log.String(), fmt.Sprintf(", a text of %d characters, a vocabulary of 280, seed 1, ", task.Config.Data.Characters))
 	saved := must.Get(ReadConfig(half))(t)
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere.txt")
 	must.Do(t, os.Rename(c.Data.File, elsewhere))
@@ -81,9 +79,7 @@ func TestTextOfBytePairs(t *testing.T) {
 	if want := s.Loss * float64(s.Total) / float64(counted); s.Characters != counted || s.Characters < s.Total/2 || math.Abs(*got-want) > 1e-12 {
 		t.Errorf("got %d characters, want %d, in %d tokens; the loss per character is %v, want %v", s.Characters, counted, s.Total, *got, want)
 	}
-	if summary := read(t, filepath.Join(half, runfolder.SummaryFile)); !strings.Contains(summary, `"val_loss_per_character":`) {
-		t.Errorf("the summary is %s, want a loss per character in it", summary)
-	}
+	must.Have(t, read(t, filepath.Join(half, runfolder.SummaryFile)), `"val_loss_per_character":`)
 
 	next := smallBPE(t, 0)
 	next.Data.SourceUnits = ""
