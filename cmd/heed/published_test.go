@@ -314,5 +314,5 @@ func TestFineTuned(t *testing.T) {
 		succeed(t, append(call, "--base="+moved)...)
 	}
 	fail(t, heed("predict", moved, "--base="+moved, "abc"), 1, "has all weights of its model: leave out the base")
-	fail(t, heed("train", "--base="+moved), 2, "--base needs --from")
+	fail(t, heed("train", "--base="+moved), 2, "--base need --from, the folder")
 }

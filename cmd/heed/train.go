@@ -431,17 +431,17 @@ func loadedText(t *task.Task) string {
 
 // tunedText describes the part of a model that is trained. It returns "" for the whole model.
 func tunedText(c task.Config) string {
-	last, blocks := strings.CutPrefix(c.Tune, "last:")
+	last, blocks := strings.CutPrefix(c.From.Tune, "last:")
 	switch n, _ := strconv.Atoi(last); {
 	case blocks && n == 1:
 		return "the last block and the head"
 	case blocks:
 		return fmt.Sprintf("the last %d blocks and the head", n)
-	case c.Tune == "lora" && c.Kind().Generates:
-		return fmt.Sprintf("a low-rank adapter of rank %d", c.LowRank.Rank)
-	case c.Tune == "lora":
-		return fmt.Sprintf("a low-rank adapter of rank %d, and the head", c.LowRank.Rank)
-	case c.Tune == "head":
+	case c.From.Tune == "lora" && c.Kind().Generates:
+		return fmt.Sprintf("a low-rank adapter of rank %d", c.From.LowRank.Rank)
+	case c.From.Tune == "lora":
+		return fmt.Sprintf("a low-rank adapter of rank %d, and the head", c.From.LowRank.Rank)
+	case c.From.Tune == "head":
 		return "the head"
 	}
 	return ""

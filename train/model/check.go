@@ -92,35 +92,33 @@ func (c *Config) checkUnits() error {
 	return nil
 }
 
-// checkTune checks Tune and LowRank.
+// checkTune checks what From says besides its folders.
 func (c *Config) checkTune() error {
-	k, a := KindOf(c.Task.Kind), &c.LowRank
+	k, a := KindOf(c.Task.Kind), &c.From.LowRank
 	if err := cmp.Or(
-		setting.Between("low_rank.rank", a.Rank, 0, 1<<14),
-		setting.In("low_rank.alpha", a.Alpha, a.Alpha >= 0 && a.Alpha <= 1e6, "from 0 to 1e6"),
-		setting.In("low_rank.dropout", a.Dropout, a.Dropout >= 0 && a.Dropout < 1, "at least 0 and below 1"),
+		setting.Between("from.low_rank.rank", a.Rank, 0, 1<<14),
+		setting.In("from.low_rank.alpha", a.Alpha, a.Alpha >= 0 && a.Alpha <= 1e6, "from 0 to 1e6"),
+		setting.In("from.low_rank.dropout", a.Dropout, a.Dropout >= 0 && a.Dropout < 1, "at least 0 and below 1"),
 	); err != nil {
 		return err
 	}
 	switch blocks := c.tunedBlocks(); {
-	case c.From.Base != "" && c.From.Dir == "":
-		return setting.Errorf("%s needs %s, the folder that lacks weights", setting.Path("from.base"), setting.Path("from"))
-	case c.Tune != TuneLoRA && !runfolder.SameJSON(c.LowRank, layers.LowRank{}):
-		return setting.Errorf("%s is only for %s %s", setting.Path("low_rank.rank"), setting.Path("tune"), TuneLoRA)
-	case c.Tune == "" || c.Tune == tuneAll:
+	case c.From.Dir == "" && c.From.SHA256 == "" && !runfolder.SameJSON(c.From, From{}):
+		return setting.Errorf("%s, %s and %s need %s, the folder of a model", setting.Path("from.tune"), setting.Path("from.low_rank.rank"), setting.Path("from.base"), setting.Path("from"))
+	case c.From.Tune != TuneLoRA && !runfolder.SameJSON(c.From.LowRank, layers.LowRank{}):
+		return setting.Errorf("%s is only for %s %s", setting.Path("from.low_rank.rank"), setting.Path("from.tune"), TuneLoRA)
+	case c.From.Tune == "" || c.From.Tune == tuneAll:
 		return nil
 	case c.tunesOwnWeights() && blocks < 1:
-		return setting.Errorf("%s must be %s, %s, %s or last: with a number of blocks, such as last:2, got %.100q", setting.Path("tune"), tuneAll, TuneHead, TuneLoRA, c.Tune)
-	case c.From.Dir == "" && c.From.SHA256 == "":
-		return setting.Errorf("%s %s needs %s, the model of which a part is trained", setting.Path("tune"), c.Tune, setting.Path("from"))
-	case c.Tune == TuneLoRA && a.Rank == 0:
-		return setting.Errorf("%s must be at least 1 for %s %s, got 0", setting.Path("low_rank.rank"), setting.Path("tune"), TuneLoRA)
+		return setting.Errorf("%s must be %s, %s, %s or last: with a number of blocks, such as last:2, got %.100q", setting.Path("from.tune"), tuneAll, TuneHead, TuneLoRA, c.From.Tune)
+	case c.From.Tune == TuneLoRA && a.Rank == 0:
+		return setting.Errorf("%s must be at least 1 for %s %s, got 0", setting.Path("from.low_rank.rank"), setting.Path("from.tune"), TuneLoRA)
 	case blocks > 0 && c.Model.Layers > 0 && blocks > c.Model.Layers:
-		return setting.Errorf("%s %s is for a model with at least %d blocks, got %d", setting.Path("tune"), c.Tune, blocks, c.Model.Layers)
+		return setting.Errorf("%s %s is for a model with at least %d blocks, got %d", setting.Path("from.tune"), c.From.Tune, blocks, c.Model.Layers)
 	case k.Sequences:
-		return setting.Errorf("%s must be %s for tasks of kind %s", setting.Path("tune"), tuneAll, k.Name)
-	case c.Tune == TuneHead && (k.Embeds || k.Generates):
-		return setting.Errorf("%s %s is for models with a head of their own, not for kind %s: choose last:1 or %s", setting.Path("tune"), c.Tune, k.Name, TuneLoRA)
+		return setting.Errorf("%s must be %s for tasks of kind %s", setting.Path("from.tune"), tuneAll, k.Name)
+	case c.From.Tune == TuneHead && (k.Embeds || k.Generates):
+		return setting.Errorf("%s %s is for models with a head of their own, not for kind %s: choose last:1 or %s", setting.Path("from.tune"), c.From.Tune, k.Name, TuneLoRA)
 	}
 	return nil
 }

@@ -24,14 +24,7 @@ type Config struct {
 
 	Data data.Settings `json:"data"`
 
-	From From `json:"from,omitzero"` // folder whose weights are the initial weights
-
-	// Tune says which parameters are trained, if there is a From: all, which empty means; head, the last layer, which a
-	// linear model solves without epochs; last:N, the layers after the last block and the last N blocks; or lora, a
-	// low-rank adapter as LowRank says, with the head. Other parameters need no gradients, and the run's folder doesn't
-	// have them: see Open.
-	Tune    string         `json:"tune,omitempty"`
-	LowRank layers.LowRank `json:"low_rank,omitzero"`
+	From From `json:"from,omitzero"` // the model that this one begins from; zero for new weights
 
 	// Model configures the layers. The task's kind decides which model they form: an Encoder (tagging and embed), a
 	// SequenceClassifier (classification and regression), an EncoderDecoder (seq2seq) or a Decoder (text). If Vocab,
@@ -60,7 +53,8 @@ type HeadConfig struct {
 	Normalize bool           `json:"normalize,omitzero"` // for kind embed: divide the vector by its length
 }
 
-// From names a run or a published model. Its weights are the initial weights of this run.
+// From names a run or a published model, whose weights are the initial weights of this run, and says which of them are
+// trained.
 type From struct {
 	Dir    string `json:"dir"`              // folder; empty for new weights
 	Base   string `json:"base,omitempty"`   // folder of the model that Dir is based on, if Dir lacks weights: see OpenBase
@@ -71,6 +65,12 @@ type From struct {
 		Dir  string `json:"dir,omitempty"`
 		Base string `json:"base,omitempty"`
 	} `json:"absolute,omitzero"`
+
+	// Tune says which parameters are trained: all, which empty means; head, the last layer, which a linear model solves
+	// without epochs; last:N, the layers after the last block and the last N blocks; or lora, a low-rank adapter as
+	// LowRank says, with the head. Other parameters need no gradients, and the folder of the run doesn't have them.
+	Tune    string         `json:"tune,omitempty"`
+	LowRank layers.LowRank `json:"low_rank,omitzero"`
 }
 
 // Longest is the greatest number of symbols of a source or an answer.

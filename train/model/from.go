@@ -85,7 +85,7 @@ func (m *Model) Features() (beside.Vectors, error) {
 		return m.textVectors, nil
 	}
 	c := m.Config
-	c.Tune, c.LowRank = "", layers.LowRank{}
+	c.From.Tune, c.From.LowRank = "", layers.LowRank{}
 	b, err := newModel(c)
 	if err == nil {
 		err = b.build()
@@ -128,8 +128,8 @@ func (m *Model) tune(fresh []string) (err error) {
 		}
 		q.Frozen = true
 	}
-	if c.Tune == TuneLoRA {
-		adapter := c.LowRank
+	if c.From.Tune == TuneLoRA {
+		adapter := c.From.LowRank
 		if !c.Kind().Generates { // the head of a language model belongs to the base
 			adapter.Whole = append(slices.Clip(adapter.Whole), trained...)
 		}

@@ -57,7 +57,7 @@ func onChats(t *testing.T, from, file, tune string) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Data.File, c.Tune = file, tune
+	c.Data.File, c.From.Tune = file, tune
 	if err := c.StartFrom(from); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func fromPublished(t *testing.T, kind data.Kind, dir, tune string) Config {
 	t.Helper()
 	c := small(t, string(kind))
 	c.Mix = false
-	c.Tune = tune
+	c.From.Tune = tune
 	if err := c.StartFrom(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -193,10 +193,10 @@ func TestTuneErrors(t *testing.T) {
 		{"last:9", nil, []string{"tune last:9", "2"}},
 		{"last:x", nil, []string{"last:2", "last:x"}},
 		{"some", nil, []string{"lora", "some"}},
-		{"head", func(c *Config) { c.From = From{} }, []string{"tune head needs from"}},
-		{"", func(c *Config) { c.From = From{Base: "base"} }, []string{"from.base needs from"}},
-		{"head", func(c *Config) { c.LowRank = layers.LowRank{Rank: 2} }, []string{"low_rank.rank is only for"}},
-		{"lora", func(c *Config) { c.LowRank.Targets = []string{"qurey"} }, []string{"qurey", "query"}},
+		{"head", func(c *Config) { c.From.Dir = "" }, []string{"from.tune", "need from, the folder"}},
+		{"", func(c *Config) { c.From = From{Base: "base"} }, []string{"from.base need from, the folder"}},
+		{"head", func(c *Config) { c.From.LowRank = layers.LowRank{Rank: 2} }, []string{"from.low_rank.rank is only for"}},
+		{"lora", func(c *Config) { c.From.LowRank.Targets = []string{"qurey"} }, []string{"qurey", "query"}},
 		{"", func(c *Config) { c.Task.MaxLen = 33 }, []string{"at most 32 tokens"}},
 	} {
 		c := fromPublished(t, data.KindClassification, published, tt.tune)

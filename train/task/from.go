@@ -16,18 +16,18 @@ import (
 // parameters that don't fit, such as the head for other labels, at new values. Task.Loaded lists them.
 //
 // For a published model, StartFrom also chooses settings of training that suit fine-tuning: few epochs, and a learning
-// rate that depends on c.Tune, so set Tune first. If dir lacks weights of its model, also set c.From.Base first.
+// rate that depends on c.From.Tune, so set this first. If dir lacks weights of its model, also set c.From.Base first.
 func (c *Config) StartFrom(dir string) error {
 	k := kindOf(c.Task.Kind).about()
 	from, _, err := model.ReadConfig(dir, c.From.Base, c.Task.Kind)
 	if err != nil {
 		return err
 	}
-	c.From = model.From{Dir: dir, Base: c.From.Base}
+	c.From = model.From{Dir: dir, Base: c.From.Base, Tune: c.From.Tune}
 	c.Model, c.Head = from.Model, from.Head
 	c.Model.Outputs = 0
-	if c.Tune == model.TuneLoRA {
-		c.LowRank = layers.LowRank{Rank: 8, Alpha: 16, Joint: from.LowRank.Joint}
+	if c.From.Tune == model.TuneLoRA {
+		c.From.LowRank = layers.LowRank{Rank: 8, Alpha: 16, Joint: from.From.LowRank.Joint}
 	}
 	same := c.Task.Kind == from.Task.Kind
 	if from.Published() {
@@ -65,9 +65,9 @@ func (c *Config) fineTune(k facts) {
 	t, narrow := &c.Training, 768/float64(max(1, c.Model.Dim))
 	rate := min(5e-5*narrow*narrow, 3e-4)
 	switch {
-	case c.Tune == model.TuneLoRA:
+	case c.From.Tune == model.TuneLoRA:
 		rate = min(1e-3*narrow, 3e-3)
-	case strings.HasPrefix(c.Tune, "last:"):
+	case strings.HasPrefix(c.From.Tune, "last:"):
 		rate = min(1e-4*narrow*narrow, 1e-3)
 	case k.fineRate > 0:
 		rate = k.fineRate

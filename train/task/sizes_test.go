@@ -133,7 +133,7 @@ func TestChosenEpochs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Tune = test.tune
+		c.From.Tune = test.tune
 		if test.published {
 			c.Task.Published.Tokens = 10
 		}
