@@ -256,12 +256,12 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	})
 	if given.Changed("units") {
 		c.Data.SourceUnits = cmp.Or(c.Data.SourceUnits, tokenizer.Units(c.units))
-		if c.Kind().AnswerUnits && c.units != string(tokenizer.Words) {
+		if strings.Contains(c.Describe().Units, c.units) {
 			c.Data.TargetUnits = cmp.Or(c.Data.TargetUnits, tokenizer.Units(c.units))
 		}
 	}
 	err = errors.Join(err, setFiles(&c.Config, c.data, c.validationData))
-	if !c.Kind().Rows && given.Changed("columns") && !slices.ContainsFunc(c.data, hasKeys) {
+	if c.Describe().Rows != nil && given.Changed("columns") && !slices.ContainsFunc(c.data, hasKeys) {
 		err = errors.Join(err, withoutKeys(c.data))
 	}
 	if given.Changed("dropout") { // otherwise the rates of a preset stay
@@ -309,7 +309,7 @@ func withoutKeys(files []string) error {
 // setFiles stores the values of --data and --validation-data. A flag that wasn't given changes nothing.
 func setFiles(c *task.Config, files, validation []string) error {
 	d := &c.Data
-	if len(files) > 0 && !c.Kind().Rows {
+	if len(files) > 0 && c.Describe().Rows != nil {
 		if slices.Contains(files, "") {
 			return usagef("--data must be the name of a file or a folder, got none")
 		}

@@ -346,13 +346,11 @@ func (r *training) fit(cmd *cobra.Command, t *task.Task, dir string, err error) 
 	advise(cmd.ErrOrStderr(), "the run is complete, but may have no report: heed report "+shell(dir)+" writes it")
 	fmt.Fprintf(stdout, "Stopped because %s\n%s\n%s", s.Because, result(t.Config.Training, s), t.BesideBaseline(s))
 	r.writeReport(cmd, t, dir)
-	next := fmt.Sprintf("predict %s %s", shell(dir), shell(t.Config.Task.Example))
-	switch k := t.Config.Kind(); {
-	case k.Embeds:
-		next = fmt.Sprintf("embed %s %s", shell(dir), shell(t.Config.Task.Example))
+	next := fmt.Sprintf("%s %s %s", t.Config.Describe().Use, shell(dir), shell(t.Config.Task.Example))
+	switch {
 	case t.Config.Chats():
 		next = "chat " + shell(dir)
-	case k.Generates:
+	case t.Config.Describe().Generate == nil:
 		next = fmt.Sprintf("generate %s --prompt %s --tokens 300", shell(dir), shell(t.Config.Task.Example))
 	}
 	fmt.Fprintf(stdout, "Done in %.1f s. Try: heed %s\n", time.Since(r.began).Seconds(), next)
@@ -437,7 +435,7 @@ func tunedText(c task.Config) string {
 		return "the last block and the head"
 	case blocks:
 		return fmt.Sprintf("the last %d blocks and the head", n)
-	case c.From.Tune == "lora" && c.Kind().Generates:
+	case c.From.Tune == "lora" && c.Describe().Generate == nil:
 		return fmt.Sprintf("a low-rank adapter of rank %d", c.From.LowRank.Rank)
 	case c.From.Tune == "lora":
 		return fmt.Sprintf("a low-rank adapter of rank %d, and the head", c.From.LowRank.Rank)

@@ -109,7 +109,7 @@ func (m *Model) reading(b data.Batch, targets []int) *reading {
 	r := &reading{self: "each position (rows) attends to the whole source (columns)"}
 	r.sources, r.answers = newMarks(m.coder, m.Config.Task.Target == nil)
 	r.source = r.sources.labels(b.Inputs)
-	if m.Config.Kind().Causal {
+	if m.Config.about().causal {
 		unit := "character"
 		if m.Config.Task.Source != nil {
 			unit = "token"

@@ -16,7 +16,7 @@ import (
 func (m *Model) query(b data.Batch) query {
 	n := b.Lengths[0]
 	q := query{ids: slices.Clone(b.Inputs[:n])}
-	if m.Config.Kind().Aligned && m.Config.Task.Target != nil {
+	if m.Config.about().aligned && m.Config.Task.Target != nil && !m.Config.Drawn() {
 		q.targets = slices.Clone(b.Targets[:n])
 	}
 	return q

@@ -13,15 +13,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// networks has a function per kind that makes the layers of a model, with its Params.
-var networks = map[data.Kind]func(m *Model) (network, error){
-	data.KindText:           tokenNetwork,
-	data.KindMaskedText:     maskNetwork,
-	data.KindSeq2Seq:        sequenceNetwork,
-	data.KindClassification: labelNetwork,
-	data.KindTagging:        tagNetwork,
-	data.KindRegression:     numberNetwork,
-	data.KindEmbed:          vectorNetwork,
+func init() {
+	heads = []head{textHead{}, maskHead{}, sequenceHead{}, labelHead{}, tagHead{}, numberHead{}, vectorHead{}}
 }
 
 // New makes a model with new weights, for training. It checks the configuration, and completes it with what follows
@@ -73,7 +66,7 @@ func (m *Model) build() (err error) {
 		m.Params, err = layers.NewParams(tensor.Float32, m.Config.Seed)
 	}
 	if err == nil {
-		m.network, err = networks[m.Config.Task.Kind](m)
+		m.network, err = headOf(m.Config.Task.Kind).network(m)
 	}
 	if err != nil {
 		return setting.As(err)

@@ -88,19 +88,19 @@ func (c *Config) Drawn() bool {
 }
 
 // FromRows reports whether the task learns from the rows of a file.
-func (c *Config) FromRows() bool { return c.Data.File != "" && KindOf(c.Task.Kind).Rows }
+func (c *Config) FromRows() bool { return c.Data.File != "" && c.about().rows }
 
 // NeedsFile reports whether the task can learn only from a file: it is of kind text or is named after a kind.
 func (c *Config) NeedsFile() bool {
 	if c.Opened() {
 		return false
 	}
-	k := KindOf(c.Task.Kind)
-	return k.Name != "" && !k.Rows || KindOf(data.Kind(c.Task.Name)).Name != ""
+	f := c.about()
+	return f.kind != "" && !f.rows || headOf(data.Kind(c.Task.Name)).about().kind != ""
 }
 
 // hasLinear reports whether a linear model stands beside the model.
-func (c *Config) hasLinear() bool { return c.FromRows() && KindOf(c.Task.Kind).Linear }
+func (c *Config) hasLinear() bool { return c.FromRows() && c.about().linear }
 
 // Chats reports whether a text model learned what the assistant writes in conversations. task.New sets Data.Columns to
 // data.ChatKey if the file has conversations: see data.TextFiles.Chats.
@@ -112,23 +112,12 @@ func (c *Config) Chats() bool {
 // if the tokenizer of a published model says so.
 func (c *Config) CutsStart() bool {
 	p, published := c.Task.Source.(*tokenizer.Pipeline)
-	return c.Kind().Generates || published && p.CutsStart()
+	return c.about().causal || published && p.CutsStart()
 }
 
 // A ConfigError reports a wrong setting of a Config. It names the setting by its path in config.json, such as
 // model.dim. Its method Message can give settings other names.
 type ConfigError = setting.Error
-
-// Kind returns the kind of the configuration's task. Classes, Spans and Linear depend on the data: for a rule without a
-// file, whole answers are chosen.
-func (c *Config) Kind() Kind {
-	k := KindOf(c.Task.Kind)
-	k.Spans, k.Linear = k.Spans && c.EntityTags() != nil, c.hasLinear()
-	if c.Drawn() {
-		k.Classes, k.Aligned = c.Task.Classes != nil, false
-	}
-	return k
-}
 
 // EntityTags returns the text of each tag of a file. It returns nil if the tags aren't made for entities: see
 // score.Entities.

@@ -2,12 +2,10 @@ package model
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/setting"
 )
 
@@ -23,8 +21,8 @@ func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, int, er
 	if f, ok := m.network.(filler); ok {
 		m = f.embeds
 	}
-	if !m.Config.Kind().Embeds {
-		return nil, 0, &InputError{strings.Join(texts[:min(1, len(texts))], ""), fmt.Errorf("the model %s is of kind %s, and only models of kind %s embed texts: for its answers, use Model.Predict or heed predict", m.Config.Task.Name, m.Config.Task.Kind, data.KindEmbed)}
+	if err := m.Config.Describe().Embed; err != nil {
+		return nil, 0, &InputError{strings.Join(texts[:min(1, len(texts))], ""), err}
 	}
 	vectors, answers, tokens, err := m.Vectors(ctx, texts)
 	for _, a := range answers {

@@ -130,7 +130,7 @@ func (m *Model) tune(fresh []string) (err error) {
 	}
 	if c.From.Tune == TuneLoRA {
 		adapter := c.From.LowRank
-		if !c.Kind().Generates { // the head of a language model belongs to the base
+		if !c.about().causal { // the head of a language model belongs to the base
 			adapter.Whole = append(slices.Clip(adapter.Whole), trained...)
 		}
 		m.adapter, err = layers.NewAdapter(m.Params, adapter, c.Seed)

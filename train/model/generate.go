@@ -66,7 +66,7 @@ const mostTokens = 1024
 func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateOptions) (Generated, error) {
 	model, ok := m.network.(writer)
 	if !ok {
-		return Generated{}, &InputError{p.Text, fmt.Errorf("the model learned the task %s, and only text models generate text", m.Config.Task.Name)}
+		return Generated{}, &InputError{p.Text, m.Config.Describe().Generate}
 	}
 	if err := o.Check(); err != nil {
 		return Generated{}, err

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 
 	G "gorgonia.org/gorgonia"
@@ -8,10 +10,29 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/pretrained"
 )
 
-// maskNetwork makes a network that predicts the masked symbols of a text (Devlin et al., 2018).
-func maskNetwork(m *Model) (network, error) {
+// maskHead predicts the masked symbols of a text (Devlin et al., 2018).
+type maskHead struct{}
+
+func (maskHead) about() facts {
+	return facts{kind: data.KindMaskedText, use: "predict", aligned: true, masks: true, top: MaxBeam, units: "characters, bpe"}
+}
+
+func (maskHead) suit(m *pretrained.Config) error {
+	switch {
+	case m.Head == "mask":
+	case m.Causal:
+		return fmt.Errorf("a task of kind %s needs a model in which each token sees those after it, and this one is a language model", data.KindMaskedText)
+	default: // without a head for masks, the embeddings are the weight of a head
+		*m = m.States()
+		m.Model.Tied, m.Model.EmbeddingScale = true, cmp.Or(m.Model.EmbeddingScale, 1)
+	}
+	return nil
+}
+
+func (maskHead) network(m *Model) (network, error) {
 	net, err := layers.NewEncoder(m.Params, m.Config.Model)
 	if err != nil {
 		return nil, err

@@ -101,7 +101,7 @@ func openUnmerged(f runfolder.Folder, base string, quantize bool, rules []data.R
 	if err != nil {
 		return nil, err
 	}
-	if k := c.Kind(); c.Published() && (k.Generates || k.Masks) { // training read shorter windows
+	if c.Published() && !c.about().rows { // training read shorter windows
 		c.Task.MaxLen = c.Task.Published.MaxLen
 	}
 	wrong := func(err error) error { return fmt.Errorf("%s: %w", f.Path(runfolder.ConfigFile), err) }

@@ -3,7 +3,6 @@ package model
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
@@ -47,25 +46,26 @@ func (m *Model) Predict(input string) (string, error) {
 // When ctx is done, PredictAll returns ctx.Err() and no answers. If a function of the rule or of a tokenizer panics,
 // PredictAll panics on the caller's goroutine, like train.Fit.
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
+	d := m.Config.Describe()
 	if o.Beam < 0 || o.Beam > MaxBeam {
 		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
 	}
-	if o.Beam > 1 && !m.Config.Kind().Beams {
+	if o.Beam > max(1, d.Beam) {
 		return nil, setting.Errorf("%s is for answers written symbol by symbol, not for the task %s", setting.Path("beam"), m.Config.Task.Name)
 	}
-	if o.Top < 0 || o.Top > MaxBeam && (m.Config.Kind().AnswerUnits || m.Config.Kind().Masks) {
-		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
+	if d.Predict != nil {
+		return nil, d.Predict
 	}
-	if m.Config.Kind().Embeds {
-		return nil, fmt.Errorf("the model %s has no answers: it makes vectors of texts, with Model.Embed or heed embed", m.Config.Task.Name)
-	}
-	if o.Top > 0 && m.Config.Kind().Numbers {
+	if o.Top > 0 && d.Top == 0 {
 		return nil, setting.Errorf("%s is for answers that the model chooses: the task %s answers with one number", setting.Path("top"), m.Config.Task.Name)
+	}
+	if o.Top < 0 || o.Top > d.Top {
+		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), min(d.Top, MaxBeam), o.Top)
 	}
 	if err := o.Threshold.check(&m.Config); err != nil {
 		return nil, err
 	}
-	if m.Config.Kind().Beams {
+	if d.Beam > 1 {
 		o.Beam = max(o.Beam, o.Top)
 	}
 	wanted := o.Top
@@ -160,6 +160,3 @@ func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) error {
 	}
 	return nil
 }
-
-// MaxBeam is the greatest Beam of PredictOptions.
-const MaxBeam = 1 << 10

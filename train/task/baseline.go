@@ -30,7 +30,7 @@ func linearRows(p rows.Part) linear.Rows {
 func (t *Task) fitLinear(ctx context.Context, vectors beside.Vectors, bare bool) (*beside.Model, float64, error) {
 	c, s := &t.Config, t.set.(*rowSet)
 	o := fit.Options{Pairs: c.Task.Pairs, Seed: c.Seed, Bare: bare, Weights: t.classWeights}
-	if c.Kind().Aligned {
+	if t.kind.about().symbols {
 		o.Grams = linear.TokenGrams
 	}
 	if vectors != nil {
@@ -55,7 +55,7 @@ func (t *Task) fitLinear(ctx context.Context, vectors beside.Vectors, bare bool)
 	}
 	l := &beside.Model{Model: m, Vectors: vectors}
 	l.Remember(s.Validation.Example, l.ScoresOf(parts[1].texts, 0), starts)
-	if t.few() && !c.Kind().Aligned {
+	if t.few() && !t.kind.about().symbols {
 		l.Held, err = t.heldText(held)
 	}
 	return l, held.loss(logit.Mixture{Linear: 1}, t.classWeights), err
@@ -86,10 +86,13 @@ func (t *Task) heldText(held sides) (string, error) {
 	return metrics.Text(about, judge.KindOf(&t.Config.Config).Metrics, r.Values()), nil
 }
 
+// hasLinear reports whether a linear model can stand beside the network.
+func (t *Task) hasLinear() bool { return t.Config.FromRows() && t.kind.about().linear != nil }
+
 // fitBaseline fits the baseline, if the task has one: the linear model that is compared with the network, and whose
 // answers are mixed with those of the network.
 func (t *Task) fitBaseline(ctx context.Context) error {
-	if l, _ := t.Linear(); !t.Config.Kind().Linear || l != nil {
+	if l, _ := t.Linear(); !t.hasLinear() || l != nil {
 		return nil
 	}
 	var vectors beside.Vectors
@@ -117,7 +120,7 @@ func (t *Task) fitBaseline(ctx context.Context) error {
 
 // loadedWhole reports whether the model began with all the weights of another model that its features need.
 func (t *Task) loadedWhole() bool {
-	return t.Config.From.Dir != "" && t.unstarted == nil && t.Config.Kind().Linear &&
+	return t.Config.From.Dir != "" && t.unstarted == nil && t.hasLinear() &&
 		!slices.ContainsFunc(t.Loaded.Kept, func(name string) bool { return name != "head.weight" && name != "head.bias" })
 }
 

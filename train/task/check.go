@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/rows"
@@ -34,7 +33,7 @@ func (c *Config) checkData(k kind) error {
 		return setting.Errorf("%s is for tasks that learn rows, not for %s %s", stray, setting.Path("task"), c.Task.Name)
 	case err != nil:
 		return setting.Errorf("%s: %w", setting.Path("data.encoding"), err)
-	case d.MergeLabels && !(rows && f.labels()):
+	case d.MergeLabels && !(rows && f.format.Labels):
 		return setting.Errorf("%s is for the labels of a file, not for the task %s", setting.Path("data.merge_labels"), c.Task.Name)
 	case d.TargetFile != "" && d.Columns != nil:
 		return setting.Errorf("%s are columns of one file, so they can't come with %s", setting.Path("data.columns"), setting.Path("data.target_file"))
@@ -56,11 +55,11 @@ func (c *Config) checkData(k kind) error {
 		return setting.Errorf("%s %s has only one loss: leave out %s", setting.Path("task"), c.Task.Name, setting.Path("training.loss"))
 	case c.Training.Loss != "" && !slices.Contains(f.losses.Names(), c.Training.Loss):
 		return setting.Errorf("%s must be one of %s, got %q%s", setting.Path("training.loss"), f.losses, c.Training.Loss, text.DidYouMean(c.Training.Loss, f.losses.Names()))
-	case c.Training.ClassWeights != "" && !(rows && f.Classes):
+	case c.Training.ClassWeights != "" && !(rows && f.classes):
 		return setting.Errorf("%s are for the labels and tags of a file, not for the task %s", setting.Path("training.class_weights"), c.Task.Name)
 	}
 	if err := table.CheckColumns(d.Columns, k.columns(c)); err != nil && rows {
-		if f.Pairs && !c.Task.Pairs {
+		if f.pairs && !c.Task.Pairs {
 			err = setting.Errorf("%w; for two texts per row, name three", err)
 		}
 		return err
@@ -124,9 +123,6 @@ func (c *Config) check(k kind, decided bool) error {
 	}
 	if d := &c.Data; d.VocabSize != 0 && (d.VocabSize < 256 || d.SourceUnits != tokenizer.BPE && d.TargetUnits != tokenizer.BPE) {
 		return setting.Errorf("%s is only for %s %s and must be at least 256, got %d", setting.Path("data.vocab_size"), setting.Path("data.units"), tokenizer.BPE, d.VocabSize)
-	}
-	if t.Temperature != 0 && !k.about().Embeds {
-		return setting.Errorf("%s is for the task %s, not for %s", setting.Path("training.temperature"), data.KindEmbed, c.Task.Name)
 	}
 	return cmp.Or(k.check(c), c.checkTraining(k.about(), zero < 0))
 }

@@ -25,7 +25,8 @@ import (
 type embedding struct{ common }
 
 var embedKind = embedding{common{facts{
-	Kind: model.KindOf(data.KindEmbed), help: "a vector of each text, from the pairs of texts in a file",
+	name: data.KindEmbed, help: "a vector of each text, from the pairs of texts in a file",
+	format: &rows.Format{}, together: true,
 	micro:    1,                   // only the texts of the same micro-batch are negatives
 	fineRate: 5e-5, fineBatch: 32, // its vectors are mostly good already; the other rows of a batch are the negatives
 	losses: named{

@@ -32,7 +32,7 @@ func fromPublished(t *testing.T, kind data.Kind, dir, tune string) Config {
 		t.Fatal(err)
 	}
 	c.Training.BatchSize, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 32, 2, 0.01
-	if !c.Kind().Rows {
+	if c.Describe().Rows != nil {
 		c.Task.MaxLen, c.Training.BatchSize, c.Training.StepsPerEpoch = 12, 4, 6
 	}
 	return c
@@ -108,7 +108,7 @@ func TestTune(t *testing.T) {
 			wantSame := func(opened *Model) {
 				t.Helper()
 				inputs := []string{"a cat sees", "elephant"}
-				if task.Config.Kind().Masks {
+				if task.Config.Task.Kind == data.KindMaskedText {
 					inputs = []string{"a <mask>at sees", "<mask>"}
 				}
 				want, err1 := task.PredictAll(t.Context(), inputs, PredictOptions{})

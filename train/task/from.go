@@ -47,7 +47,7 @@ func (c *Config) StartFrom(dir string) error {
 	if _, ok := c.Model.Positions.(layers.Learned); ok { // New chooses the number of positions
 		c.Model.Positions = nil
 	}
-	if from.Task.Source == nil || c.Task.Sample != nil || k.Aligned && !same {
+	if from.Task.Source == nil || c.Task.Sample != nil || k.symbols && !same {
 		return nil
 	}
 	c.Task.Source, c.Data.SourceUnits = from.Task.Source, from.Data.SourceUnits
@@ -75,7 +75,7 @@ func (c *Config) fineTune(k facts) {
 	t.Optimizer.Solver, t.Optimizer.LearningRate = optim.AdamW{}, rate
 	t.LabelSmoothing, t.Stopping.KeepLast, t.Stopping.Patience = 0, true, 0
 	t.BatchSize = cmp.Or(k.fineBatch, 16)
-	if !k.Rows { // New chooses sizes for windows of a text, or for conversations
+	if k.format == nil { // New chooses sizes for windows of a text, or for conversations
 		c.Task.MaxLen, c.Data.Validation = 0, 100
 		t.BatchSize, t.StepsPerEpoch, t.MaxEpochs = 8, 0, -1
 		t.Optimizer.Schedule.WarmUp, t.Optimizer.Schedule.Decay = -1, -1

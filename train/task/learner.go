@@ -27,6 +27,7 @@ type labelLearner struct {
 	model   *model.Model
 	config  *Config
 	weights []float64 // weights of the classes in the loss; nil means 1 for each
+	whole   bool      // an answer is right as a whole; otherwise each symbol counts
 	more    []measure // metrics besides accuracy; nil with a head
 }
 
@@ -59,7 +60,7 @@ func (c labelLearner) loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss 
 	if err != nil {
 		return layers.Loss{}, nil, err
 	}
-	right, counted, err := ops.CountRight(b.Env(), out, targets[0], c.unknownClass(), !c.config.Kind().Aligned)
+	right, counted, err := ops.CountRight(b.Env(), out, targets[0], c.unknownClass(), c.whole)
 	if err != nil {
 		return layers.Loss{}, nil, err
 	}

@@ -62,6 +62,6 @@ func (c Config) Check() error {
 
 // imply sets what follows from other settings.
 func (c *Config) imply() {
-	c.Task.Pairs = c.Task.Pairs || c.FromRows() && c.Kind().Pairs && len(c.Data.Columns) == 3
+	c.Task.Pairs = c.Task.Pairs || c.FromRows() && kindOf(c.Task.Kind).about().pairs && len(c.Data.Columns) == 3
 	c.direct()
 }

@@ -33,7 +33,7 @@ func manyInputs(t testing.TB, task *Task) []string {
 	if rows, ok := task.set.(*rowSet); ok {
 		return slices.Collect(rows.Train.Sources())
 	}
-	if task.Config.Kind().Rows {
+	if task.Config.Describe().Rows == nil {
 		var inputs []string
 		rng := rand.New(rand.NewPCG(3, 1))
 		for range 150 {
@@ -45,7 +45,7 @@ func manyInputs(t testing.TB, task *Task) []string {
 	var inputs []string
 	for from := range fox {
 		for end := from + 1; end <= len(fox); end += 3 {
-			if input := fox[from:end]; task.Config.Kind().Masks {
+			if input := fox[from:end]; task.Config.Task.Kind == data.KindMaskedText {
 				inputs = append(inputs, strings.Replace("o"+input[:min(len(input), 15)], "o", "[MASK]", 2))
 			} else {
 				inputs = append(inputs, input)
@@ -60,7 +60,7 @@ func manyInputs(t testing.TB, task *Task) []string {
 func TestPredictAll(t *testing.T) {
 	testseed.Slow(t)
 	for name, c := range configs(t) {
-		if c.Kind().Embeds { // there are no answers
+		if c.Describe().Predict != nil { // there are no answers
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -69,9 +69,9 @@ func TestPredictAll(t *testing.T) {
 			inputs[7] = "\xff"
 			o := PredictOptions{Top: 3}
 			switch {
-			case c.Kind().Beams:
+			case c.Task.Kind == data.KindSeq2Seq:
 				o.Beam = 3
-			case c.Kind().Numbers:
+			case c.Task.Kind == data.KindRegression:
 				o.Top = 0
 			}
 			answers, err := task.PredictAll(t.Context(), inputs, o)
@@ -137,7 +137,7 @@ func TestPredictTop(t *testing.T) {
 			task := fitted(t, small(t, test.name))
 			inputs := manyInputs(t, task)[:20]
 			beam := test.beam
-			if task.Config.Kind().Beams {
+			if task.Config.Task.Kind == data.KindSeq2Seq {
 				beam = max(beam, test.top)
 			}
 			plain, err := task.PredictAll(t.Context(), inputs, PredictOptions{Beam: beam})
@@ -337,7 +337,7 @@ func TestPredictLogProb(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
 	for name, c := range configs(t) {
-		if c.Kind().Numbers || c.Kind().Embeds { // they have no probability
+		if c.Task.Kind == data.KindRegression || c.Describe().Predict != nil { // they have no probability
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

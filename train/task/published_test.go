@@ -127,8 +127,8 @@ func TestPublishedClassifier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if k := m.Config.Kind(); k.Name != data.KindClassification || !slices.Equal(m.Config.Task.Classes, []string{"bad", "so so", "good"}) {
-		t.Errorf("the kind is %s with the labels %q", k.Name, m.Config.Task.Classes)
+	if m.Config.Task.Kind != data.KindClassification || !slices.Equal(m.Config.Task.Classes, []string{"bad", "so so", "good"}) {
+		t.Errorf("the kind is %s with the labels %q", m.Config.Task.Kind, m.Config.Task.Classes)
 	}
 	answers, err := m.PredictAll(t.Context(), []string{"a text", "another one", strings.Repeat("x", 40)}, PredictOptions{Top: 3})
 	if err != nil {
@@ -307,12 +307,12 @@ func TestEveryArchitecture(t *testing.T) {
 			continue
 		}
 		m := openedFolder(t, e.Name())
-		k := m.Config.Kind()
-		kinds[k.Name]++
+		d := m.Config.Describe()
+		kinds[m.Config.Task.Kind]++
 		switch {
-		case k.Generates:
+		case d.Generate == nil:
 			_, err = m.Generate(t.Context(), io.Discard, Prompt{Text: "abc"}, GenerateOptions{MaxTokens: 3, Sampler: m.Sampler()})
-		case k.Embeds:
+		case d.Predict != nil:
 			_, _, err = m.Embed(t.Context(), []string{"abc", "a longer text"})
 		default:
 			_, err = m.PredictAll(t.Context(), []string{"abc", "a longer text"}, PredictOptions{})

@@ -40,7 +40,7 @@ func (c *Config) divide(k facts) {
 	switch {
 	case k.micro > 0:
 		t.MicroBatches = k.micro
-	case k.Rows && c.Published() && c.From.Tune != model.TuneHead && c.From.Tune != model.TuneLoRA:
+	case k.format != nil && c.Published() && c.From.Tune != model.TuneHead && c.From.Tune != model.TuneLoRA:
 		t.MicroBatches = 2
 	default:
 		t.MicroBatches = 4

@@ -40,14 +40,14 @@ func smaller(t testing.TB, c Config) Config {
 	t.Helper()
 	c.Model.Dim, c.Model.Block.Attention.Heads = 16, 2
 	c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.MaxEpochs, c.Data.Validation = 16, 5, 2, 60
-	if !c.Kind().Embeds {
+	if c.Describe().Predict == nil {
 		c.Training.MicroBatches = 2
 	}
-	if c.Kind().Rows && c.Task.Sample == nil {
+	if c.Describe().Rows == nil && c.Task.Sample == nil {
 		c.Model.Layers, c.Training.StepsPerEpoch, c.Data.Validation = 1, 0, 30
 		c.Data.File = rowsFile(t, c.Task.Kind, 120)
 	}
-	if !c.Kind().Rows {
+	if c.Describe().Rows != nil {
 		c.Data.File = filepath.Join(t.TempDir(), "fox.txt")
 		c.Task.MaxLen = 16
 		fox := strings.Repeat("The quick brown fox jumps over the lazy dog, isn't that so?\n", 50)
@@ -69,20 +69,20 @@ func rowsFile(t testing.TB, kind data.Kind, rows int) string {
 		for i := range some {
 			some[i] = words[rng.IntN(len(words))]
 		}
-		switch about := kindOf(kind).about(); {
-		case about.Sequences:
+		switch kind {
+		case data.KindSeq2Seq:
 			letters := strings.Split(some[0]+some[len(some)-1], "")
 			fmt.Fprintf(&s, "%s\t%s\n", strings.Join(letters, ""), strings.ToUpper(strings.Join(letters, " ")))
 			if rng.IntN(9) == 0 {
 				fmt.Fprintf(&s, "%s\t%s\n", strings.Join(letters, ""), "X "+strings.ToUpper(strings.Join(letters, " ")))
 			}
-		case about.Embeds:
+		case data.KindEmbed:
 			like := slices.Clone(some)
 			slices.Reverse(like)
 			fmt.Fprintf(&s, "%s\t%s like this\n", strings.Join(some, " "), strings.Join(like, " "))
-		case about.Numbers:
+		case data.KindRegression:
 			fmt.Fprintf(&s, "%s\t%d\n", strings.Join(some, " "), len(some))
-		case !about.AnswerUnits:
+		case data.KindClassification:
 			fmt.Fprintf(&s, "%s\t%t\n", strings.Join(some, " "), slices.Contains(some, "cat"))
 		default:
 			tags := make([]string, len(some))

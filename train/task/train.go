@@ -55,7 +55,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 	if !first || options.Log == nil {
 		options.Log = io.Discard
 	}
-	if t.Config.Kind().Linear {
+	if t.hasLinear() {
 		if first {
 			err = t.takeBaseline(ctx, w)
 		}
@@ -71,7 +71,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 		}
 	}
 	sizes, validation := "", ""
-	if !t.Config.Kind().Rows && t.DescribeData() == "" { // which otherwise has the sizes
+	if t.kind.about().format == nil && t.DescribeData() == "" { // which otherwise has the sizes
 		sizes = fmt.Sprintf(", a text of %d characters, a vocabulary of %d", t.Config.Data.Characters, t.Coder().Layout().Tokens)
 	}
 	if t.set.judged() == 0 {

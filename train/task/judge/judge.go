@@ -25,12 +25,14 @@ const batch = 1 << 13
 // similar vectors come first. If each answer is one text and a score, it compares the similarities with the scores.
 func Answers(ctx context.Context, m *model.Model, examples []data.Example, o model.PredictOptions) (*Report, error) {
 	kind := kindOf(m.Config.Task.Kind)
-	if !kind.Rows || len(examples) == 0 {
+	if m.Config.Describe().Rows != nil || len(examples) == 0 {
 		return nil, fmt.Errorf("judging needs at least one example and a model that answers rows, got %d examples and a model of kind %s", len(examples), m.Config.Task.Kind)
 	}
-	if kind.Embeds {
+	if k, ok := kind.scorer.(interface {
+		together(ctx context.Context, m *model.Model, r *Report) error
+	}); ok {
 		r := New(m, examples)
-		return r, r.judgeVectors(ctx, m)
+		return r, k.together(ctx, m, r)
 	}
 	r, err := judge(m, examples, func(sources []string) ([]model.Answer, error) { return m.PredictAll(ctx, sources, o) })
 	if err != nil {
@@ -101,10 +103,13 @@ func Baseline(ctx context.Context, m *model.Model, examples []data.Example) (*Re
 func New(m *model.Model, examples []data.Example) *Report {
 	kind := kindOf(m.Config.Task.Kind)
 	kind.Metrics = kind.metrics(&m.Config)
-	r := &Report{kind: kind, Units: cmp.Or(m.Config.Data.TargetUnits, tokenizer.Characters)}
+	r := &Report{kind: kind}
+	if m.Config.Describe().Units != "" {
+		r.Units = cmp.Or(m.Config.Data.TargetUnits, tokenizer.Characters)
+	}
 	if r.Units == tokenizer.Tokens {
 		r.BLEU.Split = strings.Fields
 	}
-	r.gather(examples)
+	r.gather(examples, m.Config.Task.MaxAnswer > 0)
 	return r
 }
