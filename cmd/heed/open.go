@@ -202,9 +202,5 @@ func withoutBase(err error) error {
 // noteCut prints a note about inputs that are longer than the model's context. The argument inputs is the sentence's
 // subject and verb, such as "the input is".
 func noteCut(stderr io.Writer, m *model.Model, inputs string) {
-	ignored := "the end"
-	if m.Config.CutsStart() {
-		ignored = "the beginning"
-	}
-	fmt.Fprintf(stderr, "heed: %s longer than the model's %d symbols; %s was ignored\n", inputs, m.Config.Task.MaxLen, ignored)
+	fmt.Fprintf(stderr, "heed: %s longer than the model's %d symbols; %s was ignored\n", inputs, m.Config.Task.MaxLen, m.Config.Describe().Cut)
 }

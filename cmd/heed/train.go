@@ -346,12 +346,13 @@ func (r *training) fit(cmd *cobra.Command, t *task.Task, dir string, err error) 
 	advise(cmd.ErrOrStderr(), "the run is complete, but may have no report: heed report "+shell(dir)+" writes it")
 	fmt.Fprintf(stdout, "Stopped because %s\n%s\n%s", s.Because, result(t.Config.Training, s), t.BesideBaseline(s))
 	r.writeReport(cmd, t, dir)
-	next := fmt.Sprintf("%s %s %s", t.Config.Describe().Use, shell(dir), shell(t.Config.Task.Example))
-	switch {
-	case t.Config.Chats():
-		next = "chat " + shell(dir)
-	case t.Config.Describe().Generate == nil:
-		next = fmt.Sprintf("generate %s --prompt %s --tokens 300", shell(dir), shell(t.Config.Task.Example))
+	next := t.Config.Describe().Use + " " + shell(dir)
+	switch example := shell(t.Config.Task.Example); t.Config.Describe().Use {
+	case "chat":
+	case "generate":
+		next += fmt.Sprintf(" --prompt %s --tokens 300", example)
+	default:
+		next += " " + example
 	}
 	fmt.Fprintf(stdout, "Done in %.1f s. Try: heed %s\n", time.Since(r.began).Seconds(), next)
 	return nil

@@ -102,20 +102,20 @@ func (c *Config) checkTune() error {
 	switch blocks := c.tunedBlocks(); {
 	case c.From.Dir == "" && c.From.SHA256 == "" && !runfolder.SameJSON(c.From, From{}):
 		return setting.Errorf("%s, %s and %s need %s, the folder of a model", setting.Path("from.tune"), setting.Path("from.low_rank.rank"), setting.Path("from.base"), setting.Path("from"))
-	case c.From.Tune != TuneLoRA && !runfolder.SameJSON(c.From.LowRank, layers.LowRank{}):
-		return setting.Errorf("%s is only for %s %s", setting.Path("from.low_rank.rank"), setting.Path("from.tune"), TuneLoRA)
+	case c.From.Tune != tuneLoRA && !runfolder.SameJSON(c.From.LowRank, layers.LowRank{}):
+		return setting.Errorf("%s is only for %s %s", setting.Path("from.low_rank.rank"), setting.Path("from.tune"), tuneLoRA)
 	case c.From.Tune == "" || c.From.Tune == tuneAll:
 		return nil
 	case c.tunesOwnWeights() && blocks < 1:
-		return setting.Errorf("%s must be %s, %s, %s or last: with a number of blocks, such as last:2, got %.100q", setting.Path("from.tune"), tuneAll, TuneHead, TuneLoRA, c.From.Tune)
-	case c.From.Tune == TuneLoRA && a.Rank == 0:
-		return setting.Errorf("%s must be at least 1 for %s %s, got 0", setting.Path("from.low_rank.rank"), setting.Path("from.tune"), TuneLoRA)
+		return setting.Errorf("%s must be %s, %s, %s or last: with a number of blocks, such as last:2, got %.100q", setting.Path("from.tune"), tuneAll, tuneHead, tuneLoRA, c.From.Tune)
+	case c.From.Tune == tuneLoRA && a.Rank == 0:
+		return setting.Errorf("%s must be at least 1 for %s %s, got 0", setting.Path("from.low_rank.rank"), setting.Path("from.tune"), tuneLoRA)
 	case blocks > 0 && c.Model.Layers > 0 && blocks > c.Model.Layers:
 		return setting.Errorf("%s %s is for a model with at least %d blocks, got %d", setting.Path("from.tune"), c.From.Tune, blocks, c.Model.Layers)
 	case k.decoder:
 		return setting.Errorf("%s must be %s for tasks of kind %s", setting.Path("from.tune"), tuneAll, k.kind)
-	case c.From.Tune == TuneHead && (k.vectors || k.causal):
-		return setting.Errorf("%s %s is for models with a head of their own, not for kind %s: choose last:1 or %s", setting.Path("from.tune"), c.From.Tune, k.kind, TuneLoRA)
+	case c.From.Tune == tuneHead && (k.vectors || k.causal):
+		return setting.Errorf("%s %s is for models with a head of their own, not for kind %s: choose last:1 or %s", setting.Path("from.tune"), c.From.Tune, k.kind, tuneLoRA)
 	}
 	return nil
 }

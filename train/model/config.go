@@ -82,37 +82,24 @@ func (c *Config) Published() bool { return c.Task.Published != (data.Published{}
 // Opened reports whether the model is a published one that hasn't been trained here.
 func (c *Config) Opened() bool { return c.Published() && c.Data.File == "" }
 
-// Drawn reports whether the task's rule draws its examples, as Heed's toy rules and your own rules do.
+// Drawn reports whether the task's rule draws its examples, as Heed's toy rules and your own rules do. A task of kind
+// text, or with the name of a kind, learns from a file.
 func (c *Config) Drawn() bool {
-	return c.Task.Sample != nil || c.Data.File == "" && !c.NeedsFile() && !c.Opened()
+	f := c.about()
+	texts, named := f.kind != "" && !f.rows, headOf(data.Kind(c.Task.Name)).about().kind != ""
+	return c.Data.File == "" && !c.Opened() && !texts && !named
 }
 
 // FromRows reports whether the task learns from the rows of a file.
 func (c *Config) FromRows() bool { return c.Data.File != "" && c.about().rows }
 
-// NeedsFile reports whether the task can learn only from a file: it is of kind text or is named after a kind.
-func (c *Config) NeedsFile() bool {
-	if c.Opened() {
-		return false
-	}
-	f := c.about()
-	return f.kind != "" && !f.rows || headOf(data.Kind(c.Task.Name)).about().kind != ""
-}
-
 // hasLinear reports whether a linear model stands beside the model.
 func (c *Config) hasLinear() bool { return c.FromRows() && c.about().linear }
 
-// Chats reports whether a text model learned what the assistant writes in conversations. task.New sets Data.Columns to
+// chats reports whether a text model learned what the assistant writes in conversations. task.New sets Data.Columns to
 // data.ChatKey if the file has conversations: see data.TextFiles.Chats.
-func (c *Config) Chats() bool {
+func (c *Config) chats() bool {
 	return c.Published() && c.Task.Kind == data.KindText && slices.Equal(c.Data.Columns, []string{data.ChatKey})
-}
-
-// CutsStart reports whether the model ignores the beginning of an input that is too long, and not its end: for text, or
-// if the tokenizer of a published model says so.
-func (c *Config) CutsStart() bool {
-	p, published := c.Task.Source.(*tokenizer.Pipeline)
-	return c.about().causal || published && p.CutsStart()
 }
 
 // A ConfigError reports a wrong setting of a Config. It names the setting by its path in config.json, such as

@@ -78,7 +78,7 @@ func (m *Model) addBaseline(words []Contribution, input string, weights []float6
 	for _, w := range words {
 		texts = append(texts, input[:w.Start]+input[w.End:])
 	}
-	scores, err := m.linear.SourceScores(context.Background(), &m.Config.Task, linear.Texts(texts))
+	scores, err := m.Linear.SourceScores(context.Background(), &m.Config.Task, linear.Texts(texts))
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
 		return s, p, nil
 	}
 	s.model.Model = c.Model
-	if c.Chats() { // it learned to end answers so
+	if c.chats() { // it learned to end answers so
 		if template, err := s.chatTemplate(""); err == nil {
 			if id, ok := m.markID(template.End()); ok && !slices.Contains(s.model.End, id) {
 				s.model.End = append(slices.Clip(s.model.End), id)
@@ -203,7 +203,7 @@ func ExportAdapter(dir, base, out string) error {
 	case err != nil:
 		return err
 	case m.adapter == nil:
-		return fmt.Errorf("%s has no adapter: only runs with --tune %s have one", dir, TuneLoRA)
+		return fmt.Errorf("%s has no adapter: only runs with --tune %s have one", dir, tuneLoRA)
 	}
 	from := m.Config.From
 	begun, err := startOf(runfolder.At(from.Dir), from.Base, m.Config.Task.Kind)

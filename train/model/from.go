@@ -128,7 +128,7 @@ func (m *Model) tune(fresh []string) (err error) {
 		}
 		q.Frozen = true
 	}
-	if c.From.Tune == TuneLoRA {
+	if c.From.Tune == tuneLoRA {
 		adapter := c.From.LowRank
 		if !c.about().causal { // the head of a language model belongs to the base
 			adapter.Whole = append(slices.Clip(adapter.Whole), trained...)

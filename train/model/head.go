@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/layers/pretrained"
 )
 
@@ -66,12 +67,13 @@ func (bare) suit(m *pretrained.Config) error {
 
 // A Description says what a model does. Programs print it or compare with it, and needn't know the kinds of tasks.
 type Description struct {
-	Use string // command of heed that asks the model: predict, generate or embed
+	Use string // command of heed that asks the model: predict, generate, chat or embed
 
 	// Why the model can't generate text, embed texts, answer inputs or answer the rows of a file; nil if it can.
 	Generate, Embed, Predict, Rows error
 
 	Top, Beam int    // greatest values of PredictOptions
+	Cut       string // part of an input that the model ignores if it is too long: "the beginning" or "the end"
 	Units     string // units that an answer may be split into, separated by commas; empty for a label or a number
 
 	// Schema has the JSON schema of the fields of an Answer that not all models have, or that differ.
@@ -81,12 +83,18 @@ type Description struct {
 // Describe describes the models of a configuration.
 func (c *Config) Describe() Description {
 	f := c.about()
-	d := Description{Use: f.use, Top: f.top, Beam: 1, Units: f.answers, Schema: map[string]any{"answer": map[string]any{"type": "string"}}}
+	d := Description{Use: f.use, Top: f.top, Beam: 1, Cut: "the end", Units: f.answers, Schema: map[string]any{"answer": map[string]any{"type": "string"}}}
+	if p, published := c.Task.Source.(*tokenizer.Pipeline); f.causal || published && p.CutsStart() {
+		d.Cut = "the beginning"
+	}
+	if c.chats() {
+		d.Use = "chat"
+	}
 	cannot := func(can bool, why string) error {
 		if can {
 			return nil
 		}
-		return fmt.Errorf("the model learned the task %s, %s: use heed %s", c.Task.Name, why, f.use)
+		return fmt.Errorf("the model learned the task %s, %s: use heed %s", c.Task.Name, why, d.Use)
 	}
 	d.Generate = cannot(f.causal, "and only text models generate text")
 	d.Embed = cannot(f.vectors || f.masks, "and only models of kind embed or mlm embed texts")

@@ -26,6 +26,9 @@ type Model struct {
 	// Mixture makes the answers from those of the network and of the linear model beside it: see UseNetwork.
 	Mixture logit.Mixture
 
+	Linear   *beside.Model // the linear model beside the network; nil if there is none
+	NoLinear error         // why there is no linear model, if the run had one
+
 	// Progress, if set, is called while the model reads many inputs in one call, also before and after training. Its
 	// arguments are the number of inputs that the model has read, and of all inputs of the call. The calls come one at
 	// a time, on any goroutine.
@@ -34,12 +37,10 @@ type Model struct {
 	// Note, if set, is called with notes about how files are read, where that may surprise.
 	Note func(note string)
 
-	coder    data.Coder
-	layout   data.Layout
-	network  network
-	linear   *beside.Model // the linear model beside the network; nil if there is none
-	noLinear error         // why there is no linear model, if the run had one
-	free     freeList
+	coder   data.Coder
+	layout  data.Layout
+	network network
+	free    freeList
 
 	published *publishedStart // the folder of the published model that this one is or began as; otherwise nil
 	adapter   *layers.Adapter // for a Tune of lora, while the run trains; an opened model has it in its Params
@@ -62,13 +63,6 @@ func (m *Model) Coder() data.Coder { return m.coder }
 // Network returns the layers, for training.
 func (m *Model) Network() Network { return m.network }
 
-// Linear returns the linear model beside the network, or nil if there is none. Then the error says why, if the run had
-// one.
-func (m *Model) Linear() (*beside.Model, error) { return m.linear, m.noLinear }
-
-// SetLinear sets the linear model beside the network.
-func (m *Model) SetLinear(l *beside.Model) { m.linear = l }
-
 // encode returns a batch that has only this input, and an Answer without Text: the fields that don't need the model.
 func (m *Model) encode(input string) (data.Batch, Answer) {
 	source, _ := m.coder.Tokenizers()
@@ -86,7 +80,7 @@ func (m *Model) encode(input string) (data.Batch, Answer) {
 }
 
 // Cuts reports whether the model answers an input, but ignores a part of it, because the input is longer than the
-// model's context of MaxLen symbols. If an answer is one label or number, it ignores the end or, with Config.CutsStart,
+// model's context of MaxLen symbols. If an answer is one label or number, it ignores the end or, as Describe says,
 // the beginning: of the input or, for pairs, of the longer text.
 func (m *Model) Cuts(input string) bool {
 	_, a := m.encode(input)

@@ -110,11 +110,11 @@ func (m *Model) read(ctx context.Context, inputs []string, q query, beam int) (a
 
 // addLinear adds the scores of the linear model to the queries of inputs.
 func (m *Model) addLinear(ctx context.Context, inputs []string, rows []query) error {
-	scores, err := m.linear.SourceScores(ctx, &m.Config.Task, linear.Rows{N: len(rows), Text: func(i int) string { return inputs[rows[i].place] }})
+	scores, err := m.Linear.SourceScores(ctx, &m.Config.Task, linear.Rows{N: len(rows), Text: func(i int) string { return inputs[rows[i].place] }})
 	if err != nil {
 		return err
 	}
-	each := m.linear.Outputs()
+	each := m.Linear.Outputs()
 	for i := range rows {
 		n := len(scores[i]) / each
 		if targets := rows[i].targets; targets != nil { // a source that is too long has fewer

@@ -92,7 +92,7 @@ func (t *Task) hasLinear() bool { return t.Config.FromRows() && t.kind.about().l
 // fitBaseline fits the baseline, if the task has one: the linear model that is compared with the network, and whose
 // answers are mixed with those of the network.
 func (t *Task) fitBaseline(ctx context.Context) error {
-	if l, _ := t.Linear(); !t.hasLinear() || l != nil {
+	if !t.hasLinear() || t.Linear != nil {
 		return nil
 	}
 	var vectors beside.Vectors
@@ -110,7 +110,7 @@ func (t *Task) fitBaseline(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.SetLinear(l)
+	t.Linear = l
 	r, err := judge.Baseline(ctx, t.Model, t.Examples())
 	if r != nil {
 		l.Values = r.Values()
@@ -132,11 +132,11 @@ func (t *Task) takeBaseline(ctx context.Context, w *runfolder.Writer) error {
 		l.Vectors, err = t.Features()
 	}
 	if err == nil {
-		t.SetLinear(l)
+		t.Linear = l
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = t.fitBaseline(ctx)
-		if l, _ = t.Linear(); err == nil && l != nil {
+		if l = t.Linear; err == nil && l != nil {
 			err = w.WriteBaseline(t.Config.id(), l.Tensors(), l.Metadata())
 		}
 	}

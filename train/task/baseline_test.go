@@ -71,7 +71,7 @@ func TestMixtureAtItsEnds(t *testing.T) {
 		if err := task.fitBaseline(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		l, _ := task.Linear()
+		l := task.Linear
 		if got := l.Width(); got != 0 && got != c.Model.Dim || (got > 0) != (c.From.Dir != "") {
 			t.Errorf("the vectors have %d numbers", got)
 		}
@@ -122,7 +122,7 @@ func TestBaselineInTheFolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l, _ := whole.Linear(); fmt.Sprint(read.Baseline) != fmt.Sprint(l.Values) {
+		if l := whole.Linear; fmt.Sprint(read.Baseline) != fmt.Sprint(l.Values) {
 			t.Errorf("the run has the baseline %v, want %v", read.Baseline, l.Values)
 		}
 		m, err := Open(dir)
@@ -276,7 +276,7 @@ func TestSolvedHead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if l, _ := m.Linear(); mix != (m.Mixture.Linear == 1) || mix && l.Width() != m.Config.Model.Dim {
+			if l := m.Linear; mix != (m.Mixture.Linear == 1) || mix && l.Width() != m.Config.Model.Dim {
 				t.Errorf("%s, mix %t: the mixture is %+v", kind, mix, m.Mixture)
 			}
 			want := judged(t, task, task.Examples(), PredictOptions{})
@@ -288,7 +288,7 @@ func TestSolvedHead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			task.SetLinear(solved)
+			task.Linear = solved
 			r := judgedAs(t, task, mixture{Linear: 1})
 			if alone := judgedAs(t, task, mixture{}); !mix && fmt.Sprint(r.Values()) != fmt.Sprint(alone.Values()) {
 				t.Errorf("%s: the linear model of vectors has %v, and the network with this head %v", kind, r.Values(), alone.Values())

@@ -111,7 +111,7 @@ func TestChats(t *testing.T) {
 			}
 			c := onChats(t, published, file, tune)
 			task := made(t, c)
-			if steps := task.Config.Training.StepsPerEpoch; !task.Config.Chats() || steps < 14 || steps > 15 { // 110 conversations in batches of 8, in two buckets
+			if steps := task.Config.Training.StepsPerEpoch; task.Config.Describe().Use != "chat" || steps < 14 || steps > 15 { // 110 conversations in batches of 8, in two buckets
 				t.Errorf("the run has %d steps per epoch: %s", steps, task.DescribeData())
 			}
 			dir, again := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "again")

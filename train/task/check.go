@@ -23,7 +23,7 @@ func (c *Config) checkData(k kind) error {
 	rows := c.FromRows()
 	_, err := textfile.Named(d.Encoding)
 	switch stray := c.stray(); {
-	case d.File == "" && c.NeedsFile():
+	case d.File == "" && !c.Drawn():
 		return setting.Errorf("%s %s must come with %s, the file to learn from", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
 	case d.File != "" && draws:
 		return setting.Errorf("%s %s draws its own examples, so it can't come with %s: for a file, the task must be one of %s",

@@ -11,8 +11,8 @@ import (
 
 // Evaluate scores the answers of the model with its present parameters to the validation examples.
 func (t *Task) Evaluate(ctx context.Context) (judge.Score, error) {
-	if _, err := t.Linear(); err != nil {
-		return judge.Score{}, err
+	if t.NoLinear != nil {
+		return judge.Score{}, t.NoLinear
 	}
 	if t.mixes() {
 		v, err := t.readValidation(ctx)

@@ -26,7 +26,7 @@ func (c *Config) StartFrom(dir string) error {
 	c.From = model.From{Dir: dir, Base: c.From.Base, Tune: c.From.Tune}
 	c.Model, c.Head = from.Model, from.Head
 	c.Model.Outputs = 0
-	if c.From.Tune == model.TuneLoRA {
+	if c.From.Tune == "lora" {
 		c.From.LowRank = layers.LowRank{Rank: 8, Alpha: 16, Joint: from.From.LowRank.Joint}
 	}
 	same := c.Task.Kind == from.Task.Kind
@@ -65,7 +65,7 @@ func (c *Config) fineTune(k facts) {
 	t, narrow := &c.Training, 768/float64(max(1, c.Model.Dim))
 	rate := min(5e-5*narrow*narrow, 3e-4)
 	switch {
-	case c.From.Tune == model.TuneLoRA:
+	case c.From.Tune == "lora":
 		rate = min(1e-3*narrow, 3e-3)
 	case strings.HasPrefix(c.From.Tune, "last:"):
 		rate = min(1e-4*narrow*narrow, 1e-3)

@@ -45,8 +45,8 @@ func TestSentenceTransformers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if left := m.Config.CutsStart(); left != (name == "left-cross") {
-				t.Errorf("CutsStart: %t", left)
+			if cut := m.Config.Describe().Cut; (cut == "the beginning") != (name == "left-cross") {
+				t.Errorf("cut: %s", cut)
 			}
 			vectors, _, err := m.Embed(t.Context(), want.Inputs)
 			embeds := strings.HasSuffix(name, "-embed")

@@ -255,7 +255,7 @@ func TestNewErrors(t *testing.T) {
 		{"quotes for two files", func(c *Config) {
 			*c = withFile(t, "seq2seq", "x.csv", "a,b\n")
 			c.Data.File, c.Data.TargetFile, c.Data.Quotes = "x", "y", "no"
-		}, "data.quotes is for one file of rows, and task tagging learns two parallel files"},
+		}, "data.quotes is for one file of rows, and task seq2seq learns two parallel files"},
 		{"too many to validate on", func(c *Config) { c.Data.Validation = 1 << 12; c.Task.MaxLen = 1 }, "were found: use a smaller number"},
 		{"another vocabulary", func(c *Config) { c.Model.Vocab = 29 }, "model.vocab must be 28 for this task, or 0 to choose it, got 29"},
 		{"other classes", func(c *Config) { c.Model.Outputs = -1 }, "model.outputs must be 27"},

@@ -62,7 +62,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 		if _, err := train.Broadcast(options.Group, nil, err); err != nil {
 			return nil, err
 		}
-		if l, _ := t.Linear(); first && l != nil {
+		if l := t.Linear; first && l != nil {
 			io.WriteString(options.Log, metrics.Text("Baseline: "+l.About(), judge.KindOf(&t.Config.Config).Metrics, l.Values)+l.Held)
 			err = t.beforeEpochs(w, options.Log)
 		}
@@ -164,7 +164,7 @@ func (t *Task) summary(r *train.Result) *Summary {
 	if t.Config.Partial() {
 		s.Trained = t.Trained().Count()
 	}
-	if l, _ := t.Linear(); l != nil {
+	if l := t.Linear; l != nil {
 		s.Baseline = l.Values
 	}
 	if n := len(r.History); n > 0 {
@@ -196,7 +196,7 @@ func (t *Task) beforeEpochs(w *runfolder.Writer, log io.Writer) error {
 // better returns the better one of the linear model and of the network at a check: an interrupted training answers with
 // it.
 func (t *Task) better(c train.Check) logit.Mixture {
-	l, _ := t.Linear()
+	l := t.Linear
 	if !t.Config.Mix || l == nil {
 		return logit.Mixture{}
 	}

@@ -14,8 +14,7 @@ import (
 
 // mixes reports whether answers are mixed from those of the network and of the linear model.
 func (t *Task) mixes() bool {
-	l, _ := t.Linear()
-	return t.Config.Mix && l != nil && t.set.judged() > 0
+	return t.Config.Mix && t.Linear != nil && t.set.judged() > 0
 }
 
 // judgeValidation lets the trained model answer the validation rows. It chooses the mixture of its answers, or the
@@ -29,7 +28,7 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 	}
 	var r *judge.Report
 	var err error
-	switch l, _ := t.Linear(); {
+	switch {
 	case t.mixes(), k.linear != nil && c.Task.Classes != nil:
 		v, failed := t.readValidation(ctx)
 		if failed != nil {
@@ -40,7 +39,7 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 		if r, score, err = t.judgeMixed(ctx, v); t.mixes() { // otherwise the score is that of the check
 			s.of(t.Model, score)
 		}
-	case k.together || c.Task.Pairs || l != nil:
+	case k.together || c.Task.Pairs || t.Linear != nil:
 		if r, err = judge.Answers(ctx, t.Model, t.Examples(), model.PredictOptions{}); err != nil {
 			return err
 		}
@@ -63,8 +62,8 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 
 // usualMixture returns the mixture without validation rows.
 func (t *Task) usualMixture() logit.Mixture {
-	switch l, _ := t.Linear(); {
-	case !t.Config.Mix || l == nil:
+	switch {
+	case !t.Config.Mix || t.Linear == nil:
 		return logit.Mixture{}
 	case t.Config.Solved():
 		return logit.Mixture{Linear: 1}

@@ -77,8 +77,8 @@ func (r *Report) add(m *model.Model, part []Judged, answers []model.Answer) {
 // BesideBaseline sets what a report says about the baseline. The examples are those of the report.
 func (r *Report) BesideBaseline(ctx context.Context, m *model.Model, examples []data.Example) error {
 	baseline, err := Baseline(ctx, m, examples)
-	if linear, _ := m.Linear(); baseline != nil {
-		r.about, r.Baseline, r.Chance = linear.About(), baseline.Values(), new(r.kind.chance(r, baseline))
+	if baseline != nil {
+		r.about, r.Baseline, r.Chance = m.Linear.About(), baseline.Values(), new(r.kind.chance(r, baseline))
 	}
 	return err
 }
@@ -86,8 +86,8 @@ func (r *Report) BesideBaseline(ctx context.Context, m *model.Model, examples []
 // Baseline compares the answers of the baseline alone with the examples. It returns nil if there is no baseline or no
 // example. If the run's summary lists a baseline that is missing, this is an error.
 func Baseline(ctx context.Context, m *model.Model, examples []data.Example) (*Report, error) {
-	if l, err := m.Linear(); l == nil || len(examples) == 0 {
-		return nil, err
+	if m.Linear == nil || len(examples) == 0 {
+		return nil, m.NoLinear
 	}
 	return judge(m, examples, func(sources []string) ([]model.Answer, error) {
 		x := logit.Mixture{Linear: 1}
