@@ -294,7 +294,7 @@ func (e *evaluation) open(cmd *cobra.Command, dir string) (*model.Model, []data.
 	}
 	m.Progress = e.line.counts(false)
 	readAs(&m.Config.Data, e.as)
-	c := task.Config{Config: m.Config}
+	c := task.Config{Config: *m.Config}
 	if err := setFiles(&c, e.files, nil); err != nil { // only to check their number
 		return nil, nil, err
 	}

@@ -19,10 +19,10 @@ func init() {
 
 // New makes a model with new weights, for training. It checks the configuration, and completes it with what follows
 // from the data. All its errors are *ConfigErrors. If check isn't nil, New calls it before it makes the weights.
-func New(c Config, check func(c *Config, l data.Layout) error) (*Model, error) {
+func New(c *Config, check func(l data.Layout) error) (*Model, error) {
 	m, err := newModel(c)
 	if err == nil && check != nil {
-		err = check(&m.Config, m.layout)
+		err = check(m.layout)
 	}
 	if err == nil {
 		err = m.build()
@@ -35,7 +35,7 @@ func New(c Config, check func(c *Config, l data.Layout) error) (*Model, error) {
 
 // newModel returns the model that a configuration describes, without parameters. It checks the configuration. All its
 // errors are *ConfigErrors.
-func newModel(c Config) (*Model, error) {
+func newModel(c *Config) (*Model, error) {
 	m := &Model{Config: c}
 	err := m.Config.Check(true)
 	if err == nil {

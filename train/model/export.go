@@ -104,7 +104,7 @@ func (m *Model) export(dir string) error {
 
 // asPublished returns the published model that computes the same as m, with its parameters.
 func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
-	c, factor, mean := &m.Config, 1/cmp.Or(m.Mixture.Temperature, 1), 0.0
+	c, factor, mean := m.Config, 1/cmp.Or(m.Mixture.Temperature, 1), 0.0
 	s, p = *m.published, m.Params
 	if c.Opened() {
 		return s, p, nil

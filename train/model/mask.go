@@ -37,8 +37,8 @@ func (maskHead) network(m *Model) (network, error) {
 	if err != nil {
 		return nil, err
 	}
-	embeds := &Model{Config: m.Config, Params: m.Params}
-	rule := &embeds.Config.Task
+	config := *m.Config
+	embeds, rule := &Model{Config: &config, Params: m.Params}, &config.Task
 	if rule.Kind = data.KindEmbed; rule.Source == nil { // a rule with a Source cuts long texts
 		rule.Source, err = tokenizer.NewVocab(rule.Alphabet)
 		rule.Alphabet = ""

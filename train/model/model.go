@@ -20,7 +20,7 @@ import (
 // Several goroutines may call its methods at once, but not while the parameters change, as in Train or Load. A call
 // that finds no free graph makes one, and keeps it for later calls.
 type Model struct {
-	Config Config
+	Config *Config // a task that is trained shares it
 	Params *layers.Params
 
 	// Mixture makes the answers from those of the network and of the linear model beside it: see UseNetwork.

@@ -105,7 +105,7 @@ func openUnmerged(f runfolder.Folder, base string, quantize bool, rules []data.R
 		c.Task.MaxLen = c.Task.Published.MaxLen
 	}
 	wrong := func(err error) error { return fmt.Errorf("%s: %w", f.Path(runfolder.ConfigFile), err) }
-	m, err := newModel(c)
+	m, err := newModel(&c)
 	if err != nil {
 		return nil, wrong(err)
 	}

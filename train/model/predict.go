@@ -62,7 +62,7 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	if o.Top < 0 || o.Top > d.Top {
 		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), min(d.Top, MaxBeam), o.Top)
 	}
-	if err := o.Threshold.check(&m.Config); err != nil {
+	if err := o.Threshold.check(m.Config); err != nil {
 		return nil, err
 	}
 	if d.Beam > 1 {

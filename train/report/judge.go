@@ -74,7 +74,7 @@ func (v *answers) twoLabels() bool { return len(v.Config.Task.Classes) == 2 }
 func (v *answers) show(ctx context.Context, r *judge.Report) error {
 	v.Report = r
 	switch {
-	case judge.KindOf(&v.Config).Right == "":
+	case judge.KindOf(v.Config).Right == "":
 		if v.Scatter, v.Far = scatterOf(r, v.apart); v.Private {
 			v.Far = nil
 		}

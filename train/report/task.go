@@ -142,7 +142,7 @@ func (r *Run) AddAnswers(ctx context.Context, m *model.Model, t *task.Task) erro
 	if err := templates.ExecuteTemplate(&html, "answers", v); err != nil {
 		return err
 	}
-	r.examples, r.described, r.Params = template.HTML(html.String()), describedRows(&m.Config, described, r.Private), cmp.Or(r.Params, m.Params.Count())
+	r.examples, r.described, r.Params = template.HTML(html.String()), describedRows(m.Config, described, r.Private), cmp.Or(r.Params, m.Params.Count())
 	return nil
 }
 

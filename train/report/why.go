@@ -29,7 +29,7 @@ const shownWords = 80 // maximum words of an explanation
 
 // explains reports whether the page explains answers by words. Then it doesn't show attention.
 func (v *answers) explains() bool {
-	c := &v.Config
+	c := v.Config
 	return c.Task.Classes != nil && !c.Drawn() && !v.Private
 }
 

@@ -339,7 +339,7 @@ func TestOpenJudgesMemory(t *testing.T) {
 	dir, c = saved(func(c *Config) {
 		c.Training.BatchSize, c.Training.MicroBatches, c.Model.Block.FeedForward.Hidden = 1<<16, 1, 4096
 	})
-	m, err := model.New(c.Config, nil)
+	m, err := model.New(&c.Config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,7 @@ func Baseline(ctx context.Context, m *model.Model, examples []data.Example) (*Re
 // New returns a report on the examples, without answers.
 func New(m *model.Model, examples []data.Example) *Report {
 	kind := kindOf(m.Config.Task.Kind)
-	kind.Metrics = kind.metrics(&m.Config)
+	kind.Metrics = kind.metrics(m.Config)
 	r := &Report{kind: kind}
 	if m.Config.Describe().Units != "" {
 		r.Units = cmp.Or(m.Config.Data.TargetUnits, tokenizer.Characters)
