@@ -101,7 +101,7 @@ func (m *Model) shapeOf(rows []query, beam int) batchShape {
 func (m *Model) predict(ctx context.Context, s batchShape, rows []query) (err error) {
 	predict := m.free.take(s)
 	if predict == nil {
-		if predict, err = m.network.predictor(s); err != nil {
+		if predict, err = m.Network.predictor(s); err != nil {
 			return err
 		}
 	}

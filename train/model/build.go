@@ -39,10 +39,10 @@ func newModel(c *Config) (*Model, error) {
 	m := &Model{Config: c}
 	err := m.Config.Check(true)
 	if err == nil {
-		m.coder, err = data.NewCoder(c.Task)
+		m.Coder, err = data.NewCoder(c.Task)
 	}
 	if err == nil {
-		m.layout = m.coder.Layout()
+		m.layout = m.Coder.Layout()
 		err = m.Config.Decide(m.layout)
 	}
 	if err != nil {
@@ -66,7 +66,7 @@ func (m *Model) build() (err error) {
 		m.Params, err = layers.NewParams(tensor.Float32, m.Config.Seed)
 	}
 	if err == nil {
-		m.network, err = headOf(m.Config.Task.Kind).network(m)
+		m.Network, err = headOf(m.Config.Task.Kind).network(m)
 	}
 	if err != nil {
 		return setting.As(err)

@@ -49,7 +49,7 @@ func (c classifier) States(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 }
 
 func (c classifier) answer(chosen choice) (text string, number *float64, err error) {
-	text, err = c.coder.Answer(chosen.targets)
+	text, err = c.Coder.Answer(chosen.targets)
 	return text, nil, err
 }
 

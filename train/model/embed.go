@@ -18,7 +18,7 @@ import (
 // The error is an *InputError if the model doesn't embed texts, or if it can't read one of them. When ctx is done,
 // Embed returns ctx.Err().
 func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, int, error) {
-	if f, ok := m.network.(filler); ok {
+	if f, ok := m.Network.(filler); ok {
 		m = f.embeds
 	}
 	if err := m.Config.Describe().Embed; err != nil {

@@ -91,7 +91,7 @@ func (m *Model) export(dir string) error {
 	if err := pretrained.Save(dir, c, m.Params); err != nil {
 		return err
 	}
-	source, _ := m.coder.Tokenizers()
+	source, _ := m.Coder.Tokenizers()
 	var file bytes.Buffer
 	if err := tokenizer.WritePublished(&file, source); err != nil {
 		return err

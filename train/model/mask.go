@@ -44,13 +44,13 @@ func (maskHead) network(m *Model) (network, error) {
 		rule.Alphabet = ""
 	}
 	if err == nil {
-		embeds.coder, err = data.NewCoder(*rule)
+		embeds.Coder, err = data.NewCoder(*rule)
 	}
 	if err != nil {
 		return nil, err
 	}
-	embeds.layout = embeds.coder.Layout()
-	embeds.network = newEmbedder(m, net)
+	embeds.layout = embeds.Coder.Layout()
+	embeds.Network = newEmbedder(m, net)
 	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Classes)
 	})
@@ -68,8 +68,8 @@ type filler struct {
 
 // predictor returns a predictor that puts the likeliest symbols in place of the masks of a source.
 func (f filler) predictor(s batchShape) (predictor, error) {
-	mask, classes := f.coder.(*data.MaskedText).ID(), f.layout.Classes
-	_, target := f.coder.Tokenizers()
+	mask, classes := f.Coder.(*data.MaskedText).ID(), f.layout.Classes
+	_, target := f.Coder.Tokenizers()
 	known := min(target.Len(), classes) // without ids that a published tokenizer lacks
 	return f.chooser(f, s, func(logits []float32, q *query) {
 		choices := []choice{{}}

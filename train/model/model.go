@@ -23,6 +23,9 @@ type Model struct {
 	Config *Config // a task that is trained shares it
 	Params *layers.Params
 
+	Coder   data.Coder // makes batches of the model's examples
+	Network network    // the layers, for training
+
 	// Mixture makes the answers from those of the network and of the linear model beside it: see UseNetwork.
 	Mixture logit.Mixture
 
@@ -37,10 +40,8 @@ type Model struct {
 	// Note, if set, is called with notes about how files are read, where that may surprise.
 	Note func(note string)
 
-	coder   data.Coder
-	layout  data.Layout
-	network network
-	free    freeList
+	layout data.Layout
+	free   freeList
 
 	published *publishedStart // the folder of the published model that this one is or began as; otherwise nil
 	adapter   *layers.Adapter // for a Tune of lora, while the run trains; an opened model has it in its Params
@@ -57,21 +58,15 @@ type Model struct {
 	table *layers.Param
 }
 
-// Coder returns what makes batches of the model's examples.
-func (m *Model) Coder() data.Coder { return m.coder }
-
-// Network returns the layers, for training.
-func (m *Model) Network() Network { return m.network }
-
 // encode returns a batch that has only this input, and an Answer without Text: the fields that don't need the model.
 func (m *Model) encode(input string) (data.Batch, Answer) {
-	source, _ := m.coder.Tokenizers()
+	source, _ := m.Coder.Tokenizers()
 	if m.Config.Published() {
 		source = m.Config.Task.SourceTokenizer() // counts special tokens, too
 	}
 	ids, some, _ := oov.Count(source, input)
 	unknown := oov.Strange(source, ids, some)
-	b, err := m.coder.Batch([]data.Example{{Source: input}})
+	b, err := m.Coder.Batch([]data.Example{{Source: input}})
 	if err != nil {
 		unknown = unknown && source.Unknown() >= 0 || errors.As(err, new(*tokenizer.UnknownSymbolError))
 		return b, Answer{Input: input, Unknown: unknown, Err: &InputError{input, err}}

@@ -165,7 +165,7 @@ func (m *Model) readStart(s start) error {
 
 // complete sets the published folder of the model, and its prompt.
 func (s publishedStart) complete(m *Model, _ map[string]string) error {
-	source, _ := m.coder.Tokenizers()
+	source, _ := m.Coder.Tokenizers()
 	p, ok := source.(*tokenizer.Pipeline)
 	if !ok {
 		return errors.New("a published model needs a published tokenizer")

@@ -102,7 +102,7 @@ func (m *Model) read(ctx context.Context, inputs []string, q query, beam int) (a
 	}
 	for i := range rows {
 		if !q.keep {
-			rows[i].choices = m.network.(mixer).mixed(rows[i], q.mixture)
+			rows[i].choices = m.Network.(mixer).mixed(rows[i], q.mixture)
 		}
 	}
 	return answers, rows, nil
@@ -135,19 +135,19 @@ func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) error {
 	for _, q := range rows {
 		a, seen := &answers[q.place], map[string]bool{}
 		if o.Threshold != (Threshold{}) {
-			label, _, err := m.network.answer(q.choices[0])
+			label, _, err := m.Network.answer(q.choices[0])
 			if err != nil {
 				return err
 			}
 			o.Threshold.put(q.choices, label)
 		}
 		for i, c := range q.choices {
-			text, number, err := m.network.answer(c)
+			text, number, err := m.Network.answer(c)
 			if err != nil {
 				return err
 			}
 			if i == 0 {
-				a.Text, a.Number, a.LogProb, a.Spans = text, number, c.logProb, m.network.spans(a.Input, c)
+				a.Text, a.Number, a.LogProb, a.Spans = text, number, c.logProb, m.Network.spans(a.Input, c)
 			}
 			if len(a.Top) == o.Top {
 				break

@@ -52,7 +52,7 @@ func (w writer) predictor(s batchShape) (predictor, error) {
 	if !w.Config.Published() {
 		return w.classifier.predictor(s)
 	}
-	_, target := w.coder.Tokenizers()
+	_, target := w.Coder.Tokenizers()
 	session, err := decode.New(w.net, decode.Config{Adapter: w.adapter, Batch: s.size, Capacity: s.width, Vocab: min(target.Len(), w.layout.Tokens), Cores: s.cores})
 	if err != nil {
 		return nil, err

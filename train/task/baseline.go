@@ -49,7 +49,7 @@ func (t *Task) fitLinear(ctx context.Context, vectors beside.Vectors, bare bool)
 			parts[i].targets = append(parts[i].targets, targetsOf(answer)...)
 		}
 	}
-	m, held, err := kind.fit(ctx, parts[0], parts[1], t.Coder().Layout().Classes, o)
+	m, held, err := kind.fit(ctx, parts[0], parts[1], t.Coder.Layout().Classes, o)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
-	"github.com/heed-go/heed/train/model"
 )
 
 // checkData checks the Data and the ClassWeights, except for numbers.
@@ -89,9 +88,6 @@ func (c *Config) stray() error {
 // check checks the settings of a caller or of a config.json. If decided is false, settings that New chooses from the
 // rows of a file may still be 0 or negative.
 func (c *Config) check(k kind, decided bool) error {
-	if c.Format != model.Format {
-		return setting.Errorf("%s must be %d, got %d", setting.Path("format"), model.Format, c.Format)
-	}
 	if err := cmp.Or(c.checkData(k), c.Config.Check(decided)); err != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ type vectorLearner struct {
 // targets returns the numbers of the texts (B, K). With scores, it also returns (B, B·K) scores and their weights: each
 // row has a score at the index of its second text, and elsewhere the weight is 0.
 func (e vectorLearner) targets(b data.Batch) []*tensor.Dense {
-	each := e.model.Coder().Layout().Texts
+	each := e.model.Coder.Layout().Texts
 	rows := b.Size / each
 	values := []*tensor.Dense{ops.IntTensor(b.Targets, rows, each)}
 	if e.config.Task.Scored {

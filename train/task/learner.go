@@ -52,7 +52,7 @@ func (c labelLearner) loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss 
 	if b.Training {
 		o.LabelSmoothing = c.config.Training.LabelSmoothing
 	}
-	if trunk := c.model.Network().Trunk(); trunk == nil {
+	if trunk := c.model.Network.Trunk(); trunk == nil {
 		loss, err = layers.CrossEntropy(b, out, targets[0], o)
 	} else {
 		loss, out, err = trunk.CrossEntropy(b, out, targets[0], o) // out is the predicted ids
@@ -81,6 +81,6 @@ func (c labelLearner) unknownClass() int {
 	if c.config.Task.Classes != nil {
 		return -1
 	}
-	_, target := c.model.Coder().Tokenizers()
+	_, target := c.model.Coder.Tokenizers()
 	return target.Unknown()
 }

@@ -295,7 +295,7 @@ func TestClassifierReadsBeforePadding(t *testing.T) {
 	wantSame := func(got, want *Model, explained bool) {
 		t.Helper()
 		for _, input := range []string{"abc", "a longer text", "."} {
-			b := must.Get(got.Coder().Batch([]data.Example{{Source: input}}))(t)
+			b := must.Get(got.Coder.Batch([]data.Example{{Source: input}}))(t)
 			if n := b.Lengths[0]; b.Inputs[n-1] != 2 {
 				t.Errorf("%q: the ids are %d, want 2 as the last", input, b.Inputs[:n])
 			}

@@ -480,7 +480,7 @@ func TestMemoryBound(t *testing.T) {
 			if _, err := train.Fit(ctx, task.Problem(), task.Config.Training.Config, options); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
-			bound, _ := task.Config.leastMemory(task.Coder().Layout(), task.set.size())
+			bound, _ := task.Config.leastMemory(task.Coder.Layout(), task.set.size())
 			t.Logf("train.Fit estimates %.0f MB, leastMemory %.0f MB", takes/(1<<20), bound/(1<<20))
 			if bound > takes || takes > 40<<20+4*bound {
 				t.Errorf("train.Fit estimates %.0f MB, leastMemory %.0f MB: want between a quarter of that and all", takes/(1<<20), bound/(1<<20))

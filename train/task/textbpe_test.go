@@ -36,8 +36,8 @@ func TestTextOfBytePairs(t *testing.T) {
 	t.Parallel()
 	c := smallBPE(t, 280)
 	task, dir := trained(t, c)
-	if task.Coder().Layout().Tokens != 280 || task.Config.Task.Alphabet != "" || len(task.Config.Data.Tokenizers) != 1 {
-		t.Errorf("got the layout %+v and the data %+v, want 280 tokens and one tokenizer", task.Coder().Layout(), task.Config.Data)
+	if task.Coder.Layout().Tokens != 280 || task.Config.Task.Alphabet != "" || len(task.Config.Data.Tokenizers) != 1 {
+		t.Errorf("got the layout %+v and the data %+v, want 280 tokens and one tokenizer", task.Coder.Layout(), task.Config.Data)
 	}
 
 	half := filepath.Join(t.TempDir(), "half")

@@ -72,7 +72,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 	}
 	sizes, validation := "", ""
 	if t.kind.about().format == nil && t.DescribeData() == "" { // which otherwise has the sizes
-		sizes = fmt.Sprintf(", a text of %d characters, a vocabulary of %d", t.Config.Data.Characters, t.Coder().Layout().Tokens)
+		sizes = fmt.Sprintf(", a text of %d characters, a vocabulary of %d", t.Config.Data.Characters, t.Coder.Layout().Tokens)
 	}
 	if t.set.judged() == 0 {
 		validation = ", without validation"
@@ -265,7 +265,7 @@ func (t *Task) begin(ctx context.Context, w *runfolder.Writer) error {
 	raised.Training.MaxEpochs, raised.Training.Stopping.Patience = t.Config.Training.MaxEpochs, t.Config.Training.Stopping.Patience
 	raised.MoveTo(t.Config.Config)
 	saved.divide(t.kind.about())
-	if err := saved.Decide(t.Coder().Layout()); err != nil || !runfolder.SameJSON(raised, t.Config) {
+	if err := saved.Decide(t.Coder.Layout()); err != nil || !runfolder.SameJSON(raised, t.Config) {
 		return fmt.Errorf("%s holds a run with another configuration: choose another folder", w.Dir)
 	}
 	if err := w.CheckSizes(t.Params.Count()); err != nil {

@@ -98,7 +98,7 @@ func (t *Task) readValidation(ctx context.Context) (*validation, error) {
 	}
 	k := t.kind.about()
 	targetsOf := k.linear.targets(&t.Config)
-	v.sides.width = max(1, t.Coder().Layout().Classes)
+	v.sides.width = max(1, t.Coder.Layout().Classes)
 	for _, o := range v.outputs {
 		reference := v.report.Judged[o.Input].References[0]
 		if len(v.sides.network)+len(v.sides.linear) > 2*mostSides || !t.knows(reference) {

@@ -110,7 +110,7 @@ func className(class string) string {
 // compare says whether an answer equals one of its references and adds this to the report. It returns the answer and
 // the references, split into symbols.
 func (r *Report) compare(m *model.Model, j *Judged) (answer []string, references [][]string) {
-	_, target := m.Coder().Tokenizers()
+	_, target := m.Coder.Tokenizers()
 	answer = []string{}
 	if j.Answer.Err == nil {
 		answer = r.symbols(j.Answer.Text)
