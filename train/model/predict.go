@@ -60,7 +60,7 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 		return nil, setting.Errorf("%s is for answers that the model chooses: the task %s answers with one number", setting.Path("top"), m.Config.Task.Name)
 	}
 	if o.Top < 0 || o.Top > d.Top {
-		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), min(d.Top, MaxBeam), o.Top)
+		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
 	}
 	if err := o.Threshold.check(m.Config); err != nil {
 		return nil, err
