@@ -121,7 +121,7 @@ func TestWhatIsNoModel(t *testing.T) {
 		{[]string{"generate", gguf}, 1, "a file with a model as GGUF, which Heed doesn't read"},
 		{[]string{"embed", filepath.Dir(gguf), "x"}, 1, "has a model as GGUF, model.gguf, which Heed doesn't read"},
 		{[]string{"predict", config, "x"}, 1, "isn't a folder, but a file: give the folder of a model"},
-		{[]string{"chat", embeds}, 2, "use heed embed "},
+		{[]string{"chat", embeds}, 2, "use heed embed"},
 		{[]string{"generate", headless}, 1, `"lm_head.weight"`},
 		{[]string{"predict", place("bom", "config.json", "\ufeff{}"), "x"}, 1, "byte-order mark"},
 		{[]string{"predict", place("infinity", "config.json", `{"model_type": "bert", "x": Infinity}`), "x"}, 1, "the number Infinity, which JSON lacks"},
@@ -199,7 +199,7 @@ func TestPublishedText(t *testing.T) {
 		"eval DIR":                                   "without validation data: give --data",
 		"eval DIR --data TEXT --window=33":           "--window must be from 2 to 32, got 33",
 		"eval DIR --data TEXT --window=8 --stride=9": "--stride must be from 1 to 7, got 9",
-		"embed DIR a":                                "heed embed needs a model that embeds texts",
+		"embed DIR a":                                "only models of kind embed or mlm embed texts",
 	} {
 		rejected(t, heed(strings.Fields(strings.NewReplacer("DIR", dir, "TEXT", text).Replace(args))...), 2, want)
 	}
@@ -278,12 +278,12 @@ func TestEmbed(t *testing.T) {
 	prints(t, printed, "embed", dir, "first text", "second")
 	prints(t, "3 4\n", "tokenize", dir, "ab", "--ids")
 	for args, want := range map[string]string{
-		"predict DIR a":                   "has no answers: for its vectors, use heed embed " + dir + " TEXT...",
+		"predict DIR a":                   "has no answers: use heed embed",
 		"embed DIR a --data ROWS":         "as arguments or with --data, not both",
 		"embed DIR a --column=body":       "--column needs --data",
 		"embed DIR a --out=x.txt":         "--out must be a file's name that ends in .npy, .csv or .jsonl",
 		"embed DIR a --prompt-name=query": "--prompt-name must be one of the model's prompts",
-		"generate DIR --prompt=a":         "needs a text model",
+		"generate DIR --prompt=a":         "only text models generate text",
 	} {
 		rejected(t, heed(strings.Fields(strings.NewReplacer("DIR", dir, "ROWS", rows).Replace(args))...), 2, want)
 	}
@@ -305,5 +305,5 @@ func TestFineTuned(t *testing.T) {
 		succeed(t, append(call, "--base="+moved)...)
 	}
 	fail(t, heed("predict", moved, "--base="+moved, "abc"), 1, "has all weights of its model: leave out the base")
-	fail(t, heed("train", "--base="+moved), 2, "--base needs --from")
+	fail(t, heed("train", "--base="+moved), 2, "--base need --from, the folder")
 }

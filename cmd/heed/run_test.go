@@ -51,7 +51,7 @@ func dataFlags(t *testing.T, name string) []string {
 	switch {
 	case err != nil:
 		t.Fatal(err)
-	case c.Task.Sample == nil && !c.Kind().Rows:
+	case c.Task.Sample == nil && c.Describe().Rows != nil:
 		return []string{"--max-len=16", "--data=" + sharedFile(t, "fox.txt", fox)}
 	case c.Task.Sample == nil:
 		return []string{"--steps-per-epoch=0", "--validation=20", "--data=" + rowsFile(t, name)}
@@ -66,7 +66,6 @@ func rowsFile(t *testing.T, name string) string {
 	words := []string{"cat", "dog", "a", "the", "elephant", "sees"}
 	var s strings.Builder
 	c := must.Get(task.Named(name, 0))(t)
-	kind := c.Kind()
 	s.WriteString("id,source,target\n")
 	for i := range 200 {
 		drawn := make([]string, 1+rng.IntN(5))
@@ -78,13 +77,13 @@ func rowsFile(t *testing.T, name string) string {
 		text := strings.Join(drawn, " ")
 		answer := strings.Join(tags, " ")
 		switch {
-		case kind.Sequences:
+		case c.Task.Kind == data.KindSeq2Seq:
 			answer = strings.ToUpper(answer)
-		case kind.Embeds:
+		case c.Task.Kind == data.KindEmbed:
 			answer = text + " again"
-		case kind.Numbers:
+		case c.Task.Kind == data.KindRegression:
 			answer = fmt.Sprint(len(drawn))
-		case !kind.AnswerUnits:
+		case c.Task.Kind == data.KindClassification:
 			answer = fmt.Sprint(slices.Contains(drawn, "cat"))
 		}
 		fmt.Fprintf(&s, "%d,%s,%s\n", i, text, answer)
@@ -104,10 +103,10 @@ func TestTrainEvalPredict(t *testing.T) {
 			out := succeed(t, small(flags...)...)
 
 			c := must.Get(task.ReadConfig(dir))(t)
-			kind := judge.KindOf(&c.Config)
+			kind, does := judge.KindOf(&c.Config), c.Describe()
 			s, history := readRun(t, dir)
 			whole := kind.Score.Name // score of all validation rows together
-			if kind.Embeds {
+			if does.Predict != nil {
 				whole = "mrr"
 			}
 			if s.Task != name || s.Seed != math.MaxUint64 || s.Epochs != 3 || len(history) != 3 || s.StoppedEarly || s.Params < 1000 {
@@ -133,16 +132,16 @@ func TestTrainEvalPredict(t *testing.T) {
 				}
 			}
 			want := 7 + len(c.Data.Tokenizers)
-			if raw["baseline"] != nil && !kind.Embeds {
+			if raw["baseline"] != nil && does.Predict == nil {
 				want++
 			}
-			if files := len(folder(t, dir)); files != want || len(c.Data.Tokenizers) > 0 != (c.Data.File != "" && kind.Rows) {
+			if files := len(folder(t, dir)); files != want || len(c.Data.Tokenizers) > 0 != c.FromRows() {
 				t.Errorf("the run folder has %d files, want %d", files, want)
 			}
 
 			score := fmt.Sprintf("Val=%.6f, %s %.4f", *s.ValLoss, whole, *s.ValScore)
 			got, answers, _ := strings.Cut(succeed(t, "eval", dir), "\n")
-			if rows := c.Data.File != "" && kind.Rows; (answers != "") != rows {
+			if rows := c.FromRows(); (answers != "") != rows {
 				t.Errorf("after its first line, heed eval prints %q, want scores of answers only for rows of a file", answers)
 			}
 			if !strings.HasPrefix(got, score) || !strings.Contains(out, "Best epoch "+fmt.Sprint(s.BestEpoch)+": "+got+"\n") {
@@ -155,14 +154,14 @@ func TestTrainEvalPredict(t *testing.T) {
 				t.Fatalf("heed train prints %q, want a command to try at the end", out)
 			}
 			input := strings.Trim(try[2], "'")
-			if generates := try[3] != ""; generates != kind.Generates {
+			if generates := try[3] != ""; generates != (does.Generate == nil) {
 				t.Errorf("heed train prints %q, want heed generate only for text", try[0])
 			} else if generates {
 				begins(t, succeed(t, "generate", try[1], "--prompt", input, "--tokens", "300"), input)
 			}
-			answer := "predict"
-			if kind.Embeds {
-				answer = "embed"
+			answer := "predict" // also of text
+			if does.Predict != nil {
+				answer = does.Use
 			}
 			first := succeed(t, answer, try[1], input)
 			if strings.Count(first, "\n") != 1 {

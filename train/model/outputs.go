@@ -34,7 +34,7 @@ func (m *Model) Mix(answers []Answer, outputs []Output, x logit.Mixture) error {
 	rows := make([]query, len(outputs))
 	for i, o := range outputs {
 		rows[i] = query{place: o.Input, output: slices.Clone(o.Network), linear: o.Linear}
-		rows[i].choices = m.network.(mixer).mixed(rows[i], x)
+		rows[i].choices = m.Network.(mixer).mixed(rows[i], x)
 	}
 	return m.answer(answers, rows, PredictOptions{})
 }

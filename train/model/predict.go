@@ -3,7 +3,6 @@ package model
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
@@ -47,25 +46,26 @@ func (m *Model) Predict(input string) (string, error) {
 // When ctx is done, PredictAll returns ctx.Err() and no answers. If a function of the rule or of a tokenizer panics,
 // PredictAll panics on the caller's goroutine, like train.Fit.
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
+	d := m.Config.Describe()
 	if o.Beam < 0 || o.Beam > MaxBeam {
 		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
 	}
-	if o.Beam > 1 && !m.Config.Kind().Beams {
+	if o.Beam > max(1, d.Beam) {
 		return nil, setting.Errorf("%s is for answers written symbol by symbol, not for the task %s", setting.Path("beam"), m.Config.Task.Name)
 	}
-	if o.Top < 0 || o.Top > MaxBeam && (m.Config.Kind().AnswerUnits || m.Config.Kind().Masks) {
-		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
+	if d.Predict != nil {
+		return nil, d.Predict
 	}
-	if m.Config.Kind().Embeds {
-		return nil, fmt.Errorf("the model %s has no answers: it makes vectors of texts, with Model.Embed or heed embed", m.Config.Task.Name)
-	}
-	if o.Top > 0 && m.Config.Kind().Numbers {
+	if o.Top > 0 && d.Top == 0 {
 		return nil, setting.Errorf("%s is for answers that the model chooses: the task %s answers with one number", setting.Path("top"), m.Config.Task.Name)
 	}
-	if err := o.Threshold.check(&m.Config); err != nil {
+	if o.Top < 0 || o.Top > d.Top {
+		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
+	}
+	if err := o.Threshold.check(m.Config); err != nil {
 		return nil, err
 	}
-	if m.Config.Kind().Beams {
+	if d.Beam > 1 {
 		o.Beam = max(o.Beam, o.Top)
 	}
 	wanted := o.Top
@@ -102,7 +102,7 @@ func (m *Model) read(ctx context.Context, inputs []string, q query, beam int) (a
 	}
 	for i := range rows {
 		if !q.keep {
-			rows[i].choices = m.network.(mixer).mixed(rows[i], q.mixture)
+			rows[i].choices = m.Network.(mixer).mixed(rows[i], q.mixture)
 		}
 	}
 	return answers, rows, nil
@@ -110,11 +110,11 @@ func (m *Model) read(ctx context.Context, inputs []string, q query, beam int) (a
 
 // addLinear adds the scores of the linear model to the queries of inputs.
 func (m *Model) addLinear(ctx context.Context, inputs []string, rows []query) error {
-	scores, err := m.linear.SourceScores(ctx, &m.Config.Task, linear.Rows{N: len(rows), Text: func(i int) string { return inputs[rows[i].place] }})
+	scores, err := m.Linear.SourceScores(ctx, &m.Config.Task, linear.Rows{N: len(rows), Text: func(i int) string { return inputs[rows[i].place] }})
 	if err != nil {
 		return err
 	}
-	each := m.linear.Outputs()
+	each := m.Linear.Outputs()
 	for i := range rows {
 		n := len(scores[i]) / each
 		if targets := rows[i].targets; targets != nil { // a source that is too long has fewer
@@ -135,19 +135,19 @@ func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) error {
 	for _, q := range rows {
 		a, seen := &answers[q.place], map[string]bool{}
 		if o.Threshold != (Threshold{}) {
-			label, _, err := m.network.answer(q.choices[0])
+			label, _, err := m.Network.answer(q.choices[0])
 			if err != nil {
 				return err
 			}
 			o.Threshold.put(q.choices, label)
 		}
 		for i, c := range q.choices {
-			text, number, err := m.network.answer(c)
+			text, number, err := m.Network.answer(c)
 			if err != nil {
 				return err
 			}
 			if i == 0 {
-				a.Text, a.Number, a.LogProb, a.Spans = text, number, c.logProb, m.network.spans(a.Input, c)
+				a.Text, a.Number, a.LogProb, a.Spans = text, number, c.logProb, m.Network.spans(a.Input, c)
 			}
 			if len(a.Top) == o.Top {
 				break
@@ -160,6 +160,3 @@ func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) error {
 	}
 	return nil
 }
-
-// MaxBeam is the greatest Beam of PredictOptions.
-const MaxBeam = 1 << 10

@@ -46,7 +46,7 @@ func rowsConfig(t testing.TB, kind data.Kind, rows string) Config {
 	c := forRows(t, kind, rows)
 	c.Data.SourceUnits, c.Data.Validation = tokenizer.Tokens, 20
 	c.Mix = false // a baseline would be right from the start
-	if kindOf(kind).about().AnswerUnits {
+	if kindOf(kind).about().format.AnswerUnits {
 		c.Data.TargetUnits = tokenizer.Tokens
 	}
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2

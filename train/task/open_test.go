@@ -75,7 +75,7 @@ func TestOpen(t *testing.T) {
 
 // answerOf returns the model's answer to an input or, if it has none, the vector.
 func answerOf(m *Model, input string) (string, error) {
-	if !m.Config.Kind().Embeds {
+	if m.Config.Describe().Predict == nil {
 		return m.Predict(input)
 	}
 	vectors, _, err := m.Embed(context.Background(), []string{input})
@@ -84,7 +84,7 @@ func answerOf(m *Model, input string) (string, error) {
 
 // inputsOf returns some inputs for a task.
 func inputsOf(t testing.TB, task *Task) []string {
-	if task.Config.Kind().Masks {
+	if task.Config.Task.Kind == data.KindMaskedText {
 		return []string{"[MASK]he", "quick [MASK][MASK]own fox", "[MASK]"}
 	}
 	if task.Config.Task.Kind == data.KindText {
@@ -257,7 +257,7 @@ func TestOpenJudgesMemory(t *testing.T) {
 	dir, c = saved(func(c *Config) {
 		c.Training.BatchSize, c.Training.MicroBatches, c.Model.Block.FeedForward.Hidden = 1<<16, 1, 4096
 	})
-	m := must.Get(model.New(c.Config, nil))(t)
+	m := must.Get(model.New(&c.Config, nil))(t)
 	weights(m.Params, dir, c)
 	want := must.Get(m.Predict("abc"))(t)
 	wantAnswers(t, dir, map[string]string{"abc": want})

@@ -111,8 +111,8 @@ func TestPublishedClassifier(t *testing.T) {
 	dir := publishedFolder(t, "llama-classes")
 	m := must.Get(Open(dir))(t)
 	reference := must.Get(pretrained.Open(dir, tensor.Float32))(t)
-	if k := m.Config.Kind(); k.Name != data.KindClassification || !slices.Equal(m.Config.Task.Classes, []string{"bad", "so so", "good"}) {
-		t.Errorf("the kind is %s with the labels %q", k.Name, m.Config.Task.Classes)
+	if m.Config.Task.Kind != data.KindClassification || !slices.Equal(m.Config.Task.Classes, []string{"bad", "so so", "good"}) {
+		t.Errorf("the kind is %s with the labels %q", m.Config.Task.Kind, m.Config.Task.Classes)
 	}
 	answers := must.Get(m.PredictAll(t.Context(), []string{"a text", "another one", strings.Repeat("x", 40)}, PredictOptions{Top: 3}))(t)
 	for _, a := range answers {
@@ -251,13 +251,13 @@ func TestEveryArchitecture(t *testing.T) {
 			continue
 		}
 		m := openedFolder(t, e.Name())
-		k := m.Config.Kind()
-		kinds[k.Name]++
+		d := m.Config.Describe()
+		kinds[m.Config.Task.Kind]++
 		var err error
 		switch {
-		case k.Generates:
+		case d.Generate == nil:
 			_, err = m.Generate(t.Context(), io.Discard, Prompt{Text: "abc"}, GenerateOptions{MaxTokens: 3, Sampler: m.Sampler()})
-		case k.Embeds:
+		case d.Predict != nil:
 			_, _, err = m.Embed(t.Context(), []string{"abc", "a longer text"})
 		default:
 			_, err = m.PredictAll(t.Context(), []string{"abc", "a longer text"}, PredictOptions{})
@@ -293,7 +293,7 @@ func TestClassifierReadsBeforePadding(t *testing.T) {
 	wantSame := func(got, want *Model, explained bool) {
 		t.Helper()
 		for _, input := range []string{"abc", "a longer text", "."} {
-			b := must.Get(got.Coder().Batch([]data.Example{{Source: input}}))(t)
+			b := must.Get(got.Coder.Batch([]data.Example{{Source: input}}))(t)
 			if n := b.Lengths[0]; b.Inputs[n-1] != 2 {
 				t.Errorf("%q: the ids are %d, want 2 as the last", input, b.Inputs[:n])
 			}

@@ -633,7 +633,7 @@ func TestBytePairs(t *testing.T) {
 	c := small(t, "seq2seq")
 	c.Data.SourceUnits, c.Data.TargetUnits, c.Data.VocabSize = tokenizer.BPE, tokenizer.BPE, 300
 	task, dir := trained(t, c)
-	if task.Params.Get("embedding.weight") == nil || task.Params.Get("decoder.head.weight") != nil || task.Coder().Layout().Tokens != task.Coder().Layout().Classes {
+	if task.Params.Get("embedding.weight") == nil || task.Params.Get("decoder.head.weight") != nil || task.Coder.Layout().Tokens != task.Coder.Layout().Classes {
 		t.Error("sources, answers and the head don't share one table")
 	}
 	l := descriptionOf(task)

@@ -36,8 +36,8 @@ func TestTextOfBytePairs(t *testing.T) {
 	t.Parallel()
 	c := smallBPE(t, 280)
 	task, dir := trained(t, c)
-	if task.Coder().Layout().Tokens != 280 || task.Config.Task.Alphabet != "" || len(task.Config.Data.Tokenizers) != 1 {
-		t.Errorf("got the layout %+v and the data %+v, want 280 tokens and one tokenizer", task.Coder().Layout(), task.Config.Data)
+	if task.Coder.Layout().Tokens != 280 || task.Config.Task.Alphabet != "" || len(task.Config.Data.Tokenizers) != 1 {
+		t.Errorf("got the layout %+v and the data %+v, want 280 tokens and one tokenizer", task.Coder.Layout(), task.Config.Data)
 	}
 
 	half := filepath.Join(t.TempDir(), "half")
@@ -110,7 +110,7 @@ func TestTextUnits(t *testing.T) {
 		want   string
 	}{
 		{func(c *Config) { c.Data.SourceUnits = tokenizer.Tokens }, `data.source_units must be one of characters, bpe for the task text, got "tokens"`},
-		{func(c *Config) { c.Data.TargetUnits = tokenizer.BPE }, "data.target_units is for tasks that learn rows, not for task text"},
+		{func(c *Config) { c.Data.TargetUnits = tokenizer.BPE }, "data.target_units is for one file of rows or two parallel files, and task text learns a text"},
 		{func(c *Config) { c.Data.VocabSize = 300 }, "data.vocab_size is only for data.units bpe"},
 	} {
 		c := small(t, "text")
@@ -161,7 +161,7 @@ func TestTextOfFiles(t *testing.T) {
 	}
 	c := small(t, "classification")
 	c.Data.MoreFiles = []string{lines}
-	must.Refuse(New(c))(t, "data.more_files are for texts, not for task classification")
+	must.Refuse(New(c))(t, "data.more_files is for a text, and task classification learns one file of rows")
 }
 
 // If the text, the tokenizer or the units were changed, New or Open must return an error.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/must"
 )
@@ -70,7 +71,7 @@ func TestUnitsOfProse(t *testing.T) {
 					t.Errorf("the ids of HELLO and Hello are %v, %v: want one for labels, and otherwise two", ids, err)
 				}
 			}
-			if shared := task.Config.Task.Target == nil; task.Config.Kind().Sequences && shared != (test.units == [2]tokenizer.Units{bpe, bpe}) {
+			if shared := task.Config.Task.Target == nil; task.Config.Task.Kind == data.KindSeq2Seq && shared != (test.units == [2]tokenizer.Units{bpe, bpe}) {
 				t.Errorf("sources and answers share a vocabulary: %t", shared)
 			}
 		})

@@ -25,12 +25,14 @@ const batch = 1 << 13
 // similar vectors come first. If each answer is one text and a score, it compares the similarities with the scores.
 func Answers(ctx context.Context, m *model.Model, examples []data.Example, o model.PredictOptions) (*Report, error) {
 	kind := kindOf(m.Config.Task.Kind)
-	if !kind.Rows || len(examples) == 0 {
+	if m.Config.Describe().Rows != nil || len(examples) == 0 {
 		return nil, fmt.Errorf("judging needs at least one example and a model that answers rows, got %d examples and a model of kind %s", len(examples), m.Config.Task.Kind)
 	}
-	if kind.Embeds {
+	if k, ok := kind.scorer.(interface {
+		together(ctx context.Context, m *model.Model, r *Report) error
+	}); ok {
 		r := New(m, examples)
-		return r, r.judgeVectors(ctx, m)
+		return r, k.together(ctx, m, r)
 	}
 	r, err := judge(m, examples, func(sources []string) ([]model.Answer, error) { return m.PredictAll(ctx, sources, o) })
 	if err != nil {
@@ -75,8 +77,8 @@ func (r *Report) add(m *model.Model, part []Judged, answers []model.Answer) {
 // BesideBaseline sets what a report says about the baseline. The examples are those of the report.
 func (r *Report) BesideBaseline(ctx context.Context, m *model.Model, examples []data.Example) error {
 	baseline, err := Baseline(ctx, m, examples)
-	if linear, _ := m.Linear(); baseline != nil {
-		r.about, r.Baseline, r.Chance = linear.About(), baseline.Values(), new(r.kind.chance(r, baseline))
+	if baseline != nil {
+		r.about, r.Baseline, r.Chance = m.Linear.About(), baseline.Values(), new(r.kind.chance(r, baseline))
 	}
 	return err
 }
@@ -84,8 +86,8 @@ func (r *Report) BesideBaseline(ctx context.Context, m *model.Model, examples []
 // Baseline compares the answers of the baseline alone with the examples. It returns nil if there is no baseline or no
 // example. If the run's summary lists a baseline that is missing, this is an error.
 func Baseline(ctx context.Context, m *model.Model, examples []data.Example) (*Report, error) {
-	if l, err := m.Linear(); l == nil || len(examples) == 0 {
-		return nil, err
+	if m.Linear == nil || len(examples) == 0 {
+		return nil, m.NoLinear
 	}
 	return judge(m, examples, func(sources []string) ([]model.Answer, error) {
 		x := logit.Mixture{Linear: 1}
@@ -100,11 +102,14 @@ func Baseline(ctx context.Context, m *model.Model, examples []data.Example) (*Re
 // New returns a report on the examples, without answers.
 func New(m *model.Model, examples []data.Example) *Report {
 	kind := kindOf(m.Config.Task.Kind)
-	kind.Metrics = kind.metrics(&m.Config)
-	r := &Report{kind: kind, Units: cmp.Or(m.Config.Data.TargetUnits, tokenizer.Characters)}
+	kind.Metrics = kind.metrics(m.Config)
+	r := &Report{kind: kind}
+	if m.Config.Describe().Units != "" {
+		r.Units = cmp.Or(m.Config.Data.TargetUnits, tokenizer.Characters)
+	}
 	if r.Units == tokenizer.Tokens {
 		r.BLEU.Split = strings.Fields
 	}
-	r.gather(examples)
+	r.gather(examples, m.Config.Task.MaxAnswer > 0)
 	return r
 }

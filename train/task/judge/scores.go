@@ -12,7 +12,7 @@ import (
 
 // ScoresOf returns the scores of a Score, a Report of the same model, or both. Either may be nil.
 func ScoresOf(m *model.Model, s *Score, r *Report) Scores {
-	k := KindOf(&m.Config)
+	k := KindOf(m.Config)
 	scores := Scores{Task: m.Config.Task.Name, Kind: m.Config.Task.Kind, Score: k.Score.Name, Unit: k.Unit}
 	if s != nil {
 		scores.Loss, scores.Value, scores.Total = finite(s.Loss), finite(s.Value), s.Total
