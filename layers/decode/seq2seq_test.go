@@ -166,9 +166,7 @@ func TestSeq2SeqLimits(t *testing.T) {
 	if s.Batch() != 1 || s.Room(0) != sessionCapacity {
 		t.Errorf("got a Batch of %d and room for %d, want 1 and %d", s.Batch(), s.Room(0), sessionCapacity)
 	}
-	if err := s.Read([][]int{make([]int, sessionCapacity)}); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, s.Read([][]int{make([]int, sessionCapacity)}))
 	wantError(t, s.Read([][]int{make([]int, sessionCapacity+1)}), "source 0 must have at most 14 tokens, got 15")
 
 	s = newSeq2Seq(t, m, decode.Seq2SeqConfig{SourceLen: 3, Capacity: 5})
@@ -232,9 +230,7 @@ func TestSeq2SeqErrors(t *testing.T) {
 	wantLogits(t, "after errors", must.Get(s.Step([][]int{{1}, nil}))(t), [][]float64{want, nil}, 0)
 
 	for range 2 {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, s.Close())
 	}
 	wantError(t, s.Read([][]int{{1}}), "the session is closed")
 	_, err = s.Step([][]int{{1}, {1}})

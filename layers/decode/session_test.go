@@ -270,9 +270,7 @@ func TestSessionClose(t *testing.T) {
 	s := newSession(t, newDecoder(t, tensor.Float64, sessionConfigs()["learned"]), decode.Config{})
 	must.Get(s.Step([][]int{{1, 2}}))(t)
 	for range 2 {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, s.Close())
 	}
 	_, err := s.Step([][]int{{1}})
 	wantError(t, err, "the session is closed")
