@@ -239,12 +239,7 @@ func TestBatchesInTheBackground(t *testing.T) {
 		if end > 0 { // with validation, the next batches might all be made before the end
 			p.Validation.Len = 0
 		}
-		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, CheckEvery: 1, MaxEpochs: 1}, train.RunOptions{OnCheck: func(history []train.Check, _ bool) (bool, error) {
-			if len(history) == end {
-				return false, broken
-			}
-			return false, nil
-		}})
+		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, CheckEvery: 1, MaxEpochs: 1}, train.RunOptions{OnCheck: failAt(end, broken)})
 		if (end > 0) != errors.Is(err, broken) {
 			t.Fatal(err)
 		}

@@ -348,12 +348,7 @@ func BenchmarkStep(b *testing.B) {
 		b.Run(fmt.Sprintf("batch=%d/micro=%d/workers=%d", c.batch, c.micro, c.workers), func(b *testing.B) {
 			p := gpt(b, c.batch, 128, 4)
 			p.Train.Len = (b.N + 1) * c.batch
-			must.Get(train.Fit(context.Background(), p, train.Config{BatchSize: c.batch, MicroBatches: c.micro, MaxEpochs: 1}, train.RunOptions{Workers: c.workers, OnStep: func(_, step int, _ float64) bool {
-				if step == 0 {
-					b.ResetTimer()
-				}
-				return false
-			}}))(b)
+			must.Get(train.Fit(context.Background(), p, train.Config{BatchSize: c.batch, MicroBatches: c.micro, MaxEpochs: 1}, train.RunOptions{Workers: c.workers, OnStep: at(0, b.ResetTimer)}))(b)
 		})
 	}
 }

@@ -175,9 +175,7 @@ func TestOpenErrors(t *testing.T) {
 	} {
 		path := filepath.Join(writeFolder(t, c.files), c.file)
 		_, err := Open(path)
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: error %v, want %q and the path", c.name, err, c.want)
-		}
+		must.Fail(t, err, c.want, path)
 		if errors.Is(err, fs.ErrNotExist) != c.missing {
 			t.Errorf("%s: error %v, want fs.ErrNotExist: %v", c.name, err, c.missing)
 		}

@@ -251,7 +251,7 @@ func TestSplitIsDisjoint(t *testing.T) {
 			s := must.Get(data.NewSplit(rule, seed, 1000))(t)
 			validation := make(map[string]bool)
 			for _, e := range s.Validation() {
-				if !data.HeldOut(seed, key(e), 1.0/8) {
+				if data.Place(seed, key(e)) >= 1.0/8 {
 					t.Fatalf("%s: the validation source %q isn't held out", name, e.Source)
 				}
 				validation[key(e)] = true
@@ -261,7 +261,7 @@ func TestSplitIsDisjoint(t *testing.T) {
 			}
 			for step := range steps {
 				for _, e := range must.Get(s.Train(step/50, step%50, 64))(t) {
-					if validation[key(e)] || data.HeldOut(seed, key(e), 1.0/8) {
+					if validation[key(e)] || data.Place(seed, key(e)) < 1.0/8 {
 						t.Fatalf("%s, seed %d: %q is used for training and for validation", name, seed, e.Source)
 					}
 				}

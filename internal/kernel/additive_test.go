@@ -132,19 +132,6 @@ func testAdditiveScoresAtTheEdges[F Float](t *testing.T) {
 	}
 }
 
-func TestAdditiveScoresOnAnyCores(t *testing.T) {
-	eachBody(t, func(t *testing.T) {
-		sameOnAnyCores(t, func(cores int) []float32 {
-			s := AdditiveShape{Batch: 2, Queries: 60, Keys: 77, Width: 23}
-			q, k, v := normals[float32](1, s.Batch*s.Queries*s.Width), normals[float32](2, s.Batch*s.Keys*s.Width), normals[float32](3, s.Width)
-			scores, dq, dk, dv := normals[float32](4, s.Batch*s.Queries*s.Keys), make([]float32, len(q)), make([]float32, len(k)), make([]float32, len(v))
-			AdditiveScoresGrad(cores, dq, dk, dv, q, k, v, scores, s, make([]float32, AdditiveWork(s)))
-			AdditiveScores(cores, scores, q, k, v, s)
-			return append(append(append(scores, dq...), dk...), dv...)
-		})
-	}, func(*testing.T) {})
-}
-
 func BenchmarkAdditiveScores(b *testing.B) {
 	for _, s := range []AdditiveShape{{1, 512, 512, 64}, {32, 16, 16, 64}, {32, 1, 40, 256}} {
 		q, k, v := normals[float32](1, s.Batch*s.Queries*s.Width), normals[float32](2, s.Batch*s.Keys*s.Width), normals[float32](3, s.Width)

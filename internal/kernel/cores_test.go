@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/heed-go/heed/internal/testseed"
@@ -91,7 +92,7 @@ func TestBitsDoNotDependOnCores(t *testing.T) {
 			Gate(cores, y, a, b, SiLU[float32])
 			GateGrad(cores, da, db, a, b, g, GELU[float32], GELUGrad[float32])
 			SiLUGrad(cores, dx, a, g)
-			return append(append(append(y, da...), db...), dx...)
+			return slices.Concat(y, da, db, dx)
 		}},
 		{"RMSNorm", func(cores int) []float32 {
 			const n, w = 1000, 257
@@ -99,7 +100,7 @@ func TestBitsDoNotDependOnCores(t *testing.T) {
 			y, dx, dgamma := make([]float32, n*w), make([]float32, n*w), make([]float32, w)
 			RMSNorm(cores, y, x, gamma, 1e-6)
 			RMSNormGrad(cores, dx, dgamma, x, gamma, g, y, 1e-6)
-			return append(append(y, dx...), dgamma...)
+			return slices.Concat(y, dx, dgamma)
 		}},
 		{"rotary", func(cores int) []float32 {
 			r := Rotary{Batch: 2, Outer: 2, Length: 400, Inner: 3, Width: 40, Dim: 36}
@@ -116,7 +117,15 @@ func TestBitsDoNotDependOnCores(t *testing.T) {
 			x := normals[float32](1, 2*2*400*3*40)
 			y := make([]float32, len(x))
 			Rotate(cores, y, x, cos, sin, r)
-			return append(append(y, cos...), sin...)
+			return slices.Concat(y, cos, sin)
+		}},
+		{"additive", func(cores int) []float32 {
+			s := AdditiveShape{Batch: 2, Queries: 60, Keys: 77, Width: 23}
+			q, k, v := normals[float32](1, s.Batch*s.Queries*s.Width), normals[float32](2, s.Batch*s.Keys*s.Width), normals[float32](3, s.Width)
+			scores, dq, dk, dv := normals[float32](4, s.Batch*s.Queries*s.Keys), make([]float32, len(q)), make([]float32, len(k)), make([]float32, len(v))
+			AdditiveScoresGrad(cores, dq, dk, dv, q, k, v, scores, s, make([]float32, AdditiveWork(s)))
+			AdditiveScores(cores, scores, q, k, v, s)
+			return slices.Concat(scores, dq, dk, dv)
 		}},
 		{"softcap", func(cores int) []float32 {
 			const n = 100001

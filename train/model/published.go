@@ -291,5 +291,5 @@ func (s publishedStart) chatTemplate(name string) (*tokenizer.ChatTemplate, erro
 			}
 		}
 	}
-	return tokenizer.NamedChatTemplate(name, names[0], names[1])
+	return tokenizer.ParseChatTemplate(name, names[0], names[1])
 }

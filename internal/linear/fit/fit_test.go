@@ -222,9 +222,7 @@ func TestFitRefuses(t *testing.T) {
 		{"too many classes", two, []int{0, 1}, linear.MaxWeights, Options{}, ErrTooLarge.Error()},
 	} {
 		_, _, err := Classes(t.Context(), test.train, test.labels, test.classes, linear.Rows{}, nil, test.options)
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: got error %v, want %q", test.name, err, test.want)
-		}
+		must.Fail(t, err, test.want)
 		if tooLarge := strings.HasPrefix(test.name, "too many"); errors.Is(err, ErrTooLarge) != tooLarge {
 			t.Errorf("%s: %v wraps ErrTooLarge: %t", test.name, err, !tooLarge)
 		}
@@ -280,10 +278,7 @@ func TestFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := linear.FromTensors(tensors)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(linear.FromTensors(tensors))(t)
 		if !slices.Equal(again.ScoresOf(rows, 1), m.ScoresOf(rows, 1)) {
 			t.Errorf("%+v: the model that was read gives other scores", o)
 		}
