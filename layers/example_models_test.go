@@ -67,8 +67,7 @@ func ExampleSequenceClassifier() {
 	})
 	check(err)
 	g := G.NewGraph()
-	ids := G.NewMatrix(g, tensor.Int, G.WithName("ids"), G.WithShape(2, 4), G.WithValue(
-		tensor.New(tensor.WithShape(2, 4), tensor.WithBacking([]int{11, 12, 13, 14, 21, 22, 0, 0}))))
+	ids := matrixOf(g, "ids", 2, 11, 12, 13, 14, 21, 22, 0, 0)
 	logits, err := classifier.Forward(&layers.Build{}, ids, layers.Mask{KeyLengths: arrayOf(g, "lengths", 4, 2)})
 	check(err)
 	fmt.Println(logits.Shape())
@@ -113,13 +112,10 @@ func ExampleEncoder() {
 	})
 	check(err)
 	g := G.NewGraph()
-	ids := G.NewMatrix(g, tensor.Int, G.WithName("ids"), G.WithShape(2, 4), G.WithValue(
-		tensor.New(tensor.WithShape(2, 4), tensor.WithBacking([]int{11, 12, 13, 14, 21, 22, 0, 0}))))
-	lengths := G.NewVector(g, tensor.Int, G.WithName("lengths"), G.WithShape(2), G.WithValue(
-		tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{4, 2}))))
+	ids := matrixOf(g, "ids", 2, 11, 12, 13, 14, 21, 22, 0, 0)
 
 	b := &layers.Build{CaptureWeights: true}
-	logits, err := encoder.Forward(b, ids, layers.Mask{KeyLengths: lengths})
+	logits, err := encoder.Forward(b, ids, layers.Mask{KeyLengths: arrayOf(g, "lengths", 4, 2)})
 	check(err)
 	fmt.Println(params.Count(), "parameters")
 	fmt.Println("logits", logits.Shape())
