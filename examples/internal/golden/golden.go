@@ -103,8 +103,8 @@ func Holds(t *testing.T, output, heading, printed string, moved float64) {
 	Check(t, heading, Table(t, output, heading), printed, moved+half)
 }
 
-// Calls is like Refuses. Also, with args, two calls with the same seed must print the same, and a call with another seed
-// something else.
+// Calls is like Refuses. Also, with args, two calls with the same seed must print the same, and a call with another
+// seed something else.
 func Calls(t *testing.T, run func(io.Writer, []string) error, args []string, flags ...string) {
 	t.Helper()
 	outputs := map[string]string{}
