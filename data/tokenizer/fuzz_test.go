@@ -40,17 +40,8 @@ func FuzzPublished(f *testing.F) {
 			return
 		}
 		must.Do(t, err)
-		var ids []int
-		for _, token := range tokens {
-			if token.Start < 0 || token.End < token.Start || token.End > len(text) || !utf8.ValidString(text[token.Start:token.End]) {
-				t.Fatalf("%s: %v is no part of %q", tok.name, token, text)
-			}
-			ids = append(ids, token.ID)
-		}
-		decoded := must.Get(tok.Decode(ids))(t)
-		if streamed := strings.Join(oneByOne(t, &Decoder{Tokenizer: tok.Pipeline}, ids), ""); streamed != valid(decoded) {
-			t.Fatalf("%s: %v one at a time is %q, at once %q", tok.name, ids, streamed, decoded)
-		}
+		must.Do(t, checkParts(tok.Pipeline, text, tokens))
+		decoded := must.Get(tok.Decode(idsOf(tokens)))(t)
 		if want := restored[tok.name]; want != nil && !special && decoded != want(text) {
 			t.Fatalf("%s: %q became %q", tok.name, text, decoded)
 		}

@@ -258,12 +258,8 @@ func TestWithLimit(t *testing.T) {
 		{p, nil, []int{2, 4, 4, 3}},
 	} {
 		input, err := c.p.Input("a a a b", c.pair...)
-		var ids []int
-		for _, token := range input.Tokens {
-			ids = append(ids, token.ID)
-		}
-		if err != nil || !slices.Equal(ids, c.want) {
-			t.Errorf("Input gives %v, %v, want %v", ids, err, c.want)
+		if err != nil || !slices.Equal(idsOf(input.Tokens), c.want) {
+			t.Errorf("Input gives %v, %v, want %v", input.Tokens, err, c.want)
 		}
 	}
 }

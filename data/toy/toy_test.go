@@ -48,19 +48,12 @@ func TestNamed(t *testing.T) {
 	}
 }
 
+// Most right answers are in TestAnswerOfSamples.
 func TestAnswer(t *testing.T) {
 	tests := []struct{ task, source, want, wantErr string }{
 		{"reverse", "lamp", "pmal", ""},
-		{"reverse", "z", "z", ""},
-		{"copy", "attention", "attention", ""},
-		{"sort", "attention", "aeinnottt", ""},
-		{"add", "12+34", "46", ""},
-		{"add", "99+99", "198", ""},
 		{"add", "0+0", "0", ""},
 		{"add", "05+7", "12", ""},
-		{"brackets", "(()())", "yes", ""},
-		{"brackets", "(()", "no", ""},
-		{"brackets", "())(", "no", ""},
 		{"reverse", "", "", "task reverse: the source is empty, want 1 to 10 symbols"},
 		{"copy", "abcdefghijk", "", "task copy: a source must have at most 10 symbols, got 11"},
 		{"copy", "éééééééééé", "", "symbol 'é' at position 0"},

@@ -44,17 +44,18 @@ func TestBitsDoNotDependOnCores(t *testing.T) {
 			var results []float32
 			out := func() []float32 { return make([]float32, n*w) }
 			keep := func(o []float32) { results = append(results, o...) }
-			for _, f := range []func(cores int, y, x []float32){ReLU[float32], GELU[float32], GELUTanh[float32]} {
-				y := out()
-				f(cores, y, x)
+			for _, f := range activations[float32]() {
+				y, dx := out(), out()
+				f.value(cores, y, x)
 				keep(y)
-			}
-			for _, f := range []func(cores int, dx, x, g []float32){ReLUGrad[float32], GELUGrad[float32], GELUTanhGrad[float32], Add[float32], SkipMul[float32]} {
-				y := out()
-				f(cores, y, x, g)
-				keep(y)
+				f.grad(cores, dx, x, g)
+				keep(dx)
 			}
 			y, dx, dgamma, dbeta := out(), out(), make([]float32, w), make([]float32, w)
+			Add(cores, y, x, g)
+			keep(y)
+			SkipMul(cores, y, x, g)
+			keep(y)
 			LayerNorm(cores, y, x, row, row, 1e-5)
 			keep(y)
 			LayerNormGrad(cores, dx, dgamma, dbeta, x, row, g, y, 1e-5)
@@ -88,11 +89,10 @@ func TestBitsDoNotDependOnCores(t *testing.T) {
 		{"gates", func(cores int) []float32 {
 			const n = 100001
 			a, b, g := normals[float32](1, n), normals[float32](2, n), normals[float32](3, n)
-			y, da, db, dx := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
+			y, da, db := make([]float32, n), make([]float32, n), make([]float32, n)
 			Gate(cores, y, a, b, SiLU[float32])
 			GateGrad(cores, da, db, a, b, g, GELU[float32], GELUGrad[float32])
-			SiLUGrad(cores, dx, a, g)
-			return slices.Concat(y, da, db, dx)
+			return slices.Concat(y, da, db)
 		}},
 		{"RMSNorm", func(cores int) []float32 {
 			const n, w = 1000, 257
@@ -127,13 +127,25 @@ func TestBitsDoNotDependOnCores(t *testing.T) {
 			AdditiveScores(cores, scores, q, k, v, s)
 			return slices.Concat(scores, dq, dk, dv)
 		}},
-		{"softcap", func(cores int) []float32 {
-			const n = 100001
-			x, g := normals[float32](1, n), normals[float32](2, n)
-			y, dx := make([]float32, n), make([]float32, n)
-			Softcap(cores, y, x, 2)
-			SoftcapGrad(cores, dx, y, g, 2)
-			return append(y, dx...)
+		{"cross-entropy", func(cores int) []float32 {
+			const n, v = 300, 257
+			logits, targets, scales := normals[float32](1, n*v), make([]int, n), slices.Repeat([]float32{0.5}, n)
+			losses, logSums, d := make([]float32, n), make([]float64, n), make([]float32, n*v)
+			CrossEntropy(cores, losses, logSums, logits, targets, v, 0.1)
+			CrossEntropyGrad(cores, d, logSums, logits, targets, v, 0.1, scales)
+			return slices.Concat(losses, d)
+		}},
+		{"distances", func(cores int) (results []float32) {
+			const rows, width = 300, 257
+			x, targets, weights := normals[float32](1, rows*width), normals[float32](2, rows*width), normals[float32](3, rows)
+			sums, dx := make([]float64, DistanceTasks(rows*width)), make([]float32, rows*width)
+			for _, d := range distances {
+				bits := math.Float64bits(SumDistances(cores, sums, d, 0.5, x, targets, weights, width))
+				results = append(results, float32(bits>>44), float32(bits>>22&(1<<22-1)), float32(bits&(1<<22-1)))
+				DistanceGrad(cores, dx, d, 0.5, x, targets, weights, width)
+				results = append(results, dx...)
+			}
+			return results
 		}},
 		{"solvers", func(cores int) []float32 {
 			const r, c = 300, 257 // rows and columns

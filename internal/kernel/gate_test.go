@@ -8,7 +8,7 @@ import (
 // TestGate compares Gate with two separate steps: an activation, then a product. It also checks that a gradient of 0
 // gives gradients of 0, even for NaN.
 func TestGate(t *testing.T) {
-	for name, f := range activations[float64]() {
+	for _, f := range activations[float64]() {
 		const n = 40001
 		a, b, g := normals[float64](1, n), normals[float64](2, n), normals[float64](3, n)
 		for i, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -28,8 +28,8 @@ func TestGate(t *testing.T) {
 		gotY, gotA, gotB := normals[float64](4, n), normals[float64](5, n), normals[float64](6, n)
 		Gate(0, gotY, a, b, f.value)
 		GateGrad(0, gotA, gotB, a, b, g, f.value, f.grad)
-		closeTo(t, name+": y", gotY[20:], y[20:], 1e-15)
-		closeTo(t, name+": da", gotA, da, 1e-14)
-		closeTo(t, name+": db", gotB, db, 1e-14)
+		closeTo(t, f.name+": y", gotY[20:], y[20:], 1e-15)
+		closeTo(t, f.name+": da", gotA, da, 1e-14)
+		closeTo(t, f.name+": db", gotB, db, 1e-14)
 	}
 }

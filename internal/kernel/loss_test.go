@@ -98,20 +98,3 @@ func TestCrossEntropyOfMinusInfinity(t *testing.T) {
 		closeTo(t, "gradient", d, []float64{0.5 - e - (1 - tc.smoothing), -e, 0.5 - e, 0.5 - e, -e - (1 - tc.smoothing), 0.5 - e}, 1e-15)
 	}
 }
-
-// TestSmoothCrossEntropyBits checks that the bits don't depend on the number of cores, and that nothing is allocated.
-func TestSmoothCrossEntropyBits(t *testing.T) {
-	const n, v = 300, 257
-	logits, targets := normals[float32](1, n*v), make([]int, n)
-	losses, logSums, d := make([]float32, n), make([]float64, n), make([]float32, n*v)
-	scales := slices.Repeat([]float32{0.5}, n)
-	run := func(cores int) {
-		CrossEntropy(cores, losses, logSums, logits, targets, v, 0.1)
-		CrossEntropyGrad(cores, d, logSums, logits, targets, v, 0.1, scales)
-	}
-	sameOnAnyCores(t, func(cores int) []float32 {
-		run(cores)
-		return slices.Concat(losses, d)
-	})
-	allocatesNothing(t, "smoothed cross-entropy", func() { run(0) })
-}
