@@ -217,8 +217,10 @@ func TestCharts(t *testing.T) {
 	if got := fmt.Sprint(times[0].finite(), times[1], times[2].finite()); got != "false 2 false" {
 		t.Errorf("if only the second time is known, the curve is %v, want its second value to be 2 and the others to be NaN", times)
 	}
-	if b, err := times[0].MarshalJSON(); err != nil || string(b) != "null" {
-		t.Errorf("an unknown time is %s in JSON, %v, want null", b, err)
+	for x, want := range map[number]string{times[0]: "null", 1. / 3: "0.3333333", 123_456_789: "1.23456789e+08"} {
+		if b, err := x.MarshalJSON(); err != nil || string(b) != want {
+			t.Errorf("%v is %s in JSON, %v, want %s", float64(x), b, err, want)
+		}
 	}
 }
 
