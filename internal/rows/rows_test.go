@@ -69,6 +69,17 @@ func TestSet(t *testing.T) {
 // labels is the format of sources with a label each.
 var labels = Format{Columns: pairs.Columns, Labels: true}
 
+// If answers have no units, batches have the number of targets that the Coder wants.
+func TestFixedTargets(t *testing.T) {
+	s := must.Get(divided(t, labels, strings.Repeat("ab\tb\nbb\ta\nba\tb\n", 10)))(t)
+	rule := data.Rule{Name: "rows", Kind: data.KindSeq2Seq, MaxAnswer: 4}
+	must.Do(t, s.Encode(&rule))
+	coder := must.Get(data.NewCoder(rule))(t)
+	if b, err := s.Batch(coder, s.Train, []int{0}, 2); err != nil || b.TargetLen != coder.Layout().TargetLen {
+		t.Errorf("got %d targets per row, %v, want %d", b.TargetLen, err, coder.Layout().TargetLen)
+	}
+}
+
 // Each label has its share of the held-out sources, whatever the order of the rows. All rows of a source stay together,
 // and each label keeps a source for training.
 func TestStratified(t *testing.T) {
