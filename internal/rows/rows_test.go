@@ -80,6 +80,17 @@ func TestFixedTargets(t *testing.T) {
 	}
 }
 
+// The example of a file with only long sources is still a source.
+func TestLongExample(t *testing.T) {
+	long, rule := strings.Repeat("x", 61), data.Rule{Name: "rows", Kind: data.KindRegression, Pairs: true}
+	three := Format{Columns: []table.Column{{Role: "first"}, {Role: "second"}, {Role: "answer"}}}
+	s := must.Get(divided(t, three, long+"\tx\t1\n"+long+"\ty\t2\n"+long+"\tz\t3\n"))(t)
+	must.Do(t, s.Encode(&rule))
+	if len(rule.Parts(rule.Example)) != 2 {
+		t.Errorf("the example of pairs is %q, want two texts with a tab between them", rule.Example)
+	}
+}
+
 // Each label has its share of the held-out sources, whatever the order of the rows. All rows of a source stay together,
 // and each label keeps a source for training.
 func TestStratified(t *testing.T) {
