@@ -67,7 +67,7 @@ func TestEvaluationOfEveryKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			learned, _ := trained(t, name, c.content, nil)
-			wantIn(t, evaluated(t, learned), append(c.has, "rows</dt>"), []string{"NaN", "<script", "Why it answers so", "even sample"})
+			wantIn(t, evaluated(t, learned), append(c.has, "rows</dt>", "95 % interval of "), []string{"NaN", "<script", "Why it answers so", "even sample"})
 		})
 	}
 }

@@ -30,12 +30,12 @@ func (t *Task) Evaluate(ctx context.Context) (judge.Score, error) {
 		return judge.Score{}, err
 	}
 	s := t.score(values["val_loss"], values)
-	if t.Config.Kind().Embeds && t.set.judged() > 0 {
+	if k := t.Config.Kind(); t.Config.FromRows() && t.set.judged() > 0 && (k.Embeds || k.Numbers || k.Aligned) {
 		r, err := judge.Answers(ctx, t.Model, t.Examples(), model.PredictOptions{})
 		if err != nil {
 			return s, err
 		}
-		s.OfTexts(r)
+		s.Judged(r)
 	}
 	return s, nil
 }

@@ -29,7 +29,7 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 	}
 	var r *judge.Report
 	var err error
-	switch l, _ := t.Linear(); {
+	switch {
 	case t.mixes(), k.Linear && c.Task.Classes != nil:
 		v, failed := t.readValidation(ctx)
 		if failed != nil {
@@ -40,15 +40,14 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 		if r, score, err = t.judgeMixed(ctx, v); t.mixes() { // otherwise the score is that of the check
 			s.of(t.Model, score)
 		}
-	case k.Embeds || c.Task.Pairs || l != nil:
+	case !k.Sequences:
 		if r, err = judge.Answers(ctx, t.Model, t.Examples(), model.PredictOptions{}); err != nil {
 			return err
 		}
-		if k.Embeds {
-			s.Score.OfTexts(r)
-			s.of(t.Model, s.Score)
+		if s.Score.Judged(r); k.Embeds {
 			s.Baseline = r.Baseline
 		}
+		s.of(t.Model, s.Score)
 	}
 	if r == nil || err != nil {
 		return err
@@ -155,7 +154,9 @@ func (t *Task) judgeMixed(ctx context.Context, v *validation) (*judge.Report, ju
 		return nil, judge.Score{}, err
 	}
 	v.report.Add(t.Model, v.answers)
-	return v.report, t.score(loss, v.values(t)), v.report.BesideBaseline(ctx, t.Model, t.Examples())
+	score := t.score(loss, v.values(t))
+	score.Judged(v.report)
+	return v.report, score, v.report.BesideBaseline(ctx, t.Model, t.Examples())
 }
 
 // values returns the validation metrics of the answers, as a check has them.
