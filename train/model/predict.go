@@ -47,36 +47,45 @@ func (m *Model) Predict(input string) (string, error) {
 // When ctx is done, PredictAll returns ctx.Err() and no answers. If a function of the rule or of a tokenizer panics,
 // PredictAll panics on the caller's goroutine, like train.Fit.
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
-	if o.Beam < 0 || o.Beam > MaxBeam {
-		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
-	}
-	if o.Beam > 1 && !m.Config.Kind().Beams {
-		return nil, setting.Errorf("%s is for answers written symbol by symbol, not for the task %s", setting.Path("beam"), m.Config.Task.Name)
-	}
-	if o.Top < 0 || o.Top > MaxBeam && (m.Config.Kind().AnswerUnits || m.Config.Kind().Masks) {
-		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
-	}
-	if m.Config.Kind().Embeds {
-		return nil, fmt.Errorf("the model %s has no answers: it makes vectors of texts, with Model.Embed or heed embed", m.Config.Task.Name)
-	}
-	if o.Top > 0 && m.Config.Kind().Numbers {
-		return nil, setting.Errorf("%s is for answers that the model chooses: the task %s answers with one number", setting.Path("top"), m.Config.Task.Name)
-	}
-	if err := o.Threshold.check(&m.Config); err != nil {
+	if err := o.check(m); err != nil {
 		return nil, err
 	}
 	if m.Config.Kind().Beams {
 		o.Beam = max(o.Beam, o.Top)
 	}
-	wanted := o.Top
-	if o.Threshold != (Threshold{}) {
-		wanted = 2
-	}
-	answers, rows, err := m.read(ctx, inputs, query{mixture: m.Mixture, top: wanted}, max(1, o.Beam))
+	answers, rows, err := m.read(ctx, inputs, query{mixture: m.Mixture, top: o.choices()}, max(1, o.Beam))
 	if err != nil {
 		return nil, err
 	}
 	return answers, m.answer(answers, rows, o)
+}
+
+// choices returns the number of choices that answers need.
+func (o *PredictOptions) choices() int {
+	if o.Threshold != (Threshold{}) {
+		return 2
+	}
+	return o.Top
+}
+
+// check returns an error if the model can't use the options.
+func (o *PredictOptions) check(m *Model) error {
+	if o.Beam < 0 || o.Beam > MaxBeam {
+		return setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
+	}
+	if o.Beam > 1 && !m.Config.Kind().Beams {
+		return setting.Errorf("%s is for answers written symbol by symbol, not for the task %s", setting.Path("beam"), m.Config.Task.Name)
+	}
+	if o.Top < 0 || o.Top > MaxBeam && (m.Config.Kind().AnswerUnits || m.Config.Kind().Masks) {
+		return setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
+	}
+	if m.Config.Kind().Embeds {
+		return fmt.Errorf("the model %s has no answers: it makes vectors of texts, with Model.Embed or heed embed", m.Config.Task.Name)
+	}
+	if o.Top > 0 && m.Config.Kind().Numbers {
+		return setting.Errorf("%s is for answers that the model chooses: the task %s answers with one number", setting.Path("top"), m.Config.Task.Name)
+	}
+	return o.Threshold.check(&m.Config)
 }
 
 // read asks the network about each input, and the linear model if their answers are mixed. The queries have the fields

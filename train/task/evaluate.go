@@ -19,7 +19,7 @@ func (t *Task) Evaluate(ctx context.Context) (judge.Score, error) {
 		if err != nil {
 			return judge.Score{}, err
 		}
-		_, s, err := t.judgeMixed(ctx, v)
+		_, s, err := t.judgeMixed(v)
 		return s, err
 	}
 	values, err := train.Evaluate(ctx, t.Problem())

@@ -37,8 +37,13 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 		}
 		t.chooseMixture(v)
 		var score judge.Score
-		if r, score, err = t.judgeMixed(ctx, v); t.mixes() { // otherwise the score is that of the check
+		if r, score, err = t.judgeMixed(v); t.mixes() { // otherwise the score is that of the check
 			s.of(t.Model, score)
+		}
+		if err == nil {
+			var baseline *judge.Report
+			baseline, err = judge.Baseline(ctx, t.Model, t.Examples())
+			r.Beside(t.Model, baseline)
 		}
 	case !k.Sequences:
 		if r, err = judge.Answers(ctx, t.Model, t.Examples(), model.PredictOptions{}); err != nil {
@@ -148,15 +153,15 @@ func (t *Task) chooseMixture(v *validation) {
 }
 
 // judgeMixed returns the report and the score of the validation rows, answered with the model's mixture.
-func (t *Task) judgeMixed(ctx context.Context, v *validation) (*judge.Report, judge.Score, error) {
+func (t *Task) judgeMixed(v *validation) (*judge.Report, judge.Score, error) {
 	loss := v.sides.loss(t.Mixture, t.classWeights)
-	if err := t.Mix(v.answers, v.outputs, t.Mixture); err != nil {
+	if err := t.Mix(v.answers, v.outputs, t.Mixture, model.PredictOptions{}); err != nil {
 		return nil, judge.Score{}, err
 	}
 	v.report.Add(t.Model, v.answers)
 	score := t.score(loss, v.values(t))
 	score.Judged(v.report)
-	return v.report, score, v.report.BesideBaseline(ctx, t.Model, t.Examples())
+	return v.report, score, nil
 }
 
 // values returns the validation metrics of the answers, as a check has them.
