@@ -3,7 +3,7 @@
 //
 // A Rule gives every source string its answer. Package data/toy has Heed's own rules, such as reverse, add and dates.
 // To make your own rule, fill in a Rule. A Split draws examples of a rule for training and for validation, and uses no
-// source for both. HeldOut splits your own examples in the same way. A Coder turns examples into a Batch, and a model's
+// source for both. Place splits your own examples in the same way. A Coder turns examples into a Batch, and a model's
 // output back into answers. Each Kind of task has its own Coder.
 //
 // A Text reads the characters of files, which stay on disk. The first nine tenths are for training, the rest for

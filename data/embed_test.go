@@ -22,25 +22,19 @@ func TestEmbeddingCoder(t *testing.T) {
 	if b, err = c.Batch([]Example{{Source: "a"}, {Source: "abc"}}); err != nil || b.Size != 2 || b.Counted() != 0 {
 		t.Errorf("without answers, the batch is %+v, %v, want two rows without targets", b, err)
 	}
-	if _, err := c.Batch([]Example{{"a", "ab"}}); err == nil {
-		t.Error("an answer with too few texts: got no error")
-	}
+	must.Refuse(c.Batch([]Example{{"a", "ab"}}))(t, `must have 2 texts with tabs between them, got "ab"`)
 	rule.Texts, rule.Scored = 2, true
 	c = must.Get(NewCoder(rule))(t)
 	b, err = c.Batch([]Example{{"a", "ab\t-0.5"}, {"b", "c\t1"}})
 	if err != nil || b.Numbers[0] != -0.5 || b.Numbers[2] != 1 || !math.IsNaN(float64(b.Numbers[1])) {
 		t.Errorf("the numbers are %v, %v, want -0.5 and 1 for the sources", b.Numbers, err)
 	}
-	if _, err := c.Batch([]Example{{"a", "ab\tc"}}); err == nil {
-		t.Error("the score c: got no error")
-	}
+	must.Refuse(c.Batch([]Example{{"a", "ab\tc"}}))(t, `the score of "a": `)
 	for _, wrong := range []Rule{
 		{Kind: KindEmbed, Texts: 1}, {Kind: KindEmbed, Texts: -2}, {Kind: KindEmbed, Texts: 3, Scored: true}, {Kind: KindEmbed, Scored: true},
 		{Kind: KindRegression, Texts: 2}, {Kind: KindEmbed, Texts: maxTexts + 1},
 	} {
 		wrong.Name, wrong.Alphabet, wrong.MaxLen = "e", "abc", 3
-		if _, err := NewCoder(wrong); err == nil {
-			t.Errorf("%+v: got no error", wrong)
-		}
+		must.Refuse(NewCoder(wrong))(t, "Texts")
 	}
 }

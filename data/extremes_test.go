@@ -32,7 +32,6 @@ func TestExtremes(t *testing.T) {
 			Size, Length, TargetLen int
 		}
 		window struct{ Epoch, Step, Size, Length, Limit, Number, Start int }
-		held   struct{ Share float64 }
 	)
 	results := []string{"Batch", "Example", "Settings"} // train/task tries the Settings as a part of its Config
 	extremes.Run(t, results,
@@ -74,12 +73,6 @@ func TestExtremes(t *testing.T) {
 				return results, err
 			}
 			return counted(text.ValidationBatch([]int{0, c.Number}, c.Length, c.Limit))
-		}),
-		extremes.Of(held{0.5}, func(c held) ([]float64, error) {
-			if HeldOut(1, "key", c.Share) {
-				return []float64{1}, nil
-			}
-			return []float64{0}, nil
 		}),
 	)
 }

@@ -29,8 +29,7 @@ func TestMask(t *testing.T) {
 		numbers[i/40] = 3 * (i / 40)
 	}
 	mask := func(b Batch, seed uint64, epoch int, numbers ...int) Batch {
-		b = must.Get(m.Mask(b, seed, epoch, numbers))(t)
-		return b
+		return must.Get(m.Mask(b, seed, epoch, numbers))(t)
 	}
 	b := mask(windows, 1, 0, numbers...)
 	places := map[int]bool{}
@@ -69,9 +68,7 @@ func TestMask(t *testing.T) {
 			t.Errorf("another %s has the same masks", name)
 		}
 	}
-	if _, err := m.Mask(windows.Rows(0, 2), 1, 0, []int{1}); err == nil {
-		t.Error("two windows and one number: got no error")
-	}
+	must.Refuse(m.Mask(windows.Rows(0, 2), 1, 0, []int{1}))(t, "got 2 windows of 40 symbols and 1 numbers")
 }
 
 func TestMaskedText(t *testing.T) {
@@ -124,8 +121,6 @@ func TestMaskedPublished(t *testing.T) {
 	for _, change := range []func(r *Rule){func(r *Rule) { r.Published.Mask = -1 }, func(r *Rule) { r.Published.Mask = 5 }, func(r *Rule) { r.MaxLen = 2 }} {
 		r := rule
 		change(&r)
-		if _, err := NewCoder(r); err == nil {
-			t.Errorf("%+v: got no error", r)
-		}
+		must.Refuse(NewCoder(r))(t, `task "mlm": `)
 	}
 }

@@ -38,7 +38,5 @@ func TestPairs(t *testing.T) {
 		t.Errorf("without Pairs, the parts are %q, want one", got)
 	}
 	rule.MaxLen = 2
-	if _, err := NewCoder(rule); err == nil {
-		t.Error("a MaxLen of 2: got no error")
-	}
+	must.Refuse(NewCoder(rule))(t, "needs a MaxLen of at least 3")
 }

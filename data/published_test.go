@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
@@ -61,9 +60,7 @@ func TestPublished(t *testing.T) {
 	for _, wrong := range []Published{{Tokens: -1}, {Tokens: 9, Start: 9}, {Tokens: 9, Pad: -2}} {
 		r := rule(KindEmbed)
 		r.Published = wrong
-		if _, err := NewCoder(r); err == nil {
-			t.Errorf("%+v: got no error", wrong)
-		}
+		must.Refuse(NewCoder(r))(t, "a rule with Published needs")
 	}
 }
 
@@ -86,9 +83,8 @@ func TestPublishedTagging(t *testing.T) {
 	wantIDs(t, "places", places, []int{1, 4, 5, 6, 7})
 	own := rule
 	own.Source = tags
-	if _, _, err := own.Tagged("D"); err == nil || !strings.Contains(err.Error(), "needs a Source of type *tokenizer.Pipeline") {
-		t.Errorf("with another kind of tokenizer, Tagged returns %v", err)
-	}
+	_, _, err = own.Tagged("D")
+	must.Fail(t, err, "needs a Source of type *tokenizer.Pipeline")
 	checkBatchErrors(t, rule, []batchErrorTest{
 		{"a tag missing", []Example{{"a b", "D"}}, `each symbol of a source needs one tag, but "a b" has 2 symbols and "D" has 1 tags`},
 		{"no words", []Example{{" \t", ""}}, "there are no words in it"},

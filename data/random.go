@@ -39,11 +39,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// HeldOut reports whether all rows with this key, such as a source, are for validation and not for training. The
-// argument share, from 0 to 1, is the share of all keys to hold out. The choice depends only on a seeded hash of the
-// key, so it is the same on every machine. A larger share holds out the keys of a smaller share, and more.
-func HeldOut(seed uint64, key string, share float64) bool { return Place(seed, key) < share }
-
-// Place returns the place of a key in the order in which a growing share holds out keys: at least 0 and below 1. See
-// HeldOut.
+// Place returns the place of a key in a random order: at least 0 and below 1. Hold out a tenth of some rows by
+// Place(seed, key) < 0.1, where the key is the source of a row. Then all rows with one key are for validation, or all
+// are for training. The place depends only on a seeded hash of the key, so it is the same on every machine. A larger
+// share holds out the keys of a smaller share, and more.
 func Place(seed uint64, key string) float64 { return float64(hash(seed, key)>>11) / (1 << 53) }

@@ -21,20 +21,10 @@ func TestRegressionCoder(t *testing.T) {
 	if part := b.Rows(2, 3); part.Counted() != 1 || part.Numbers[0] != -10 {
 		t.Errorf("Rows: got the numbers %v, want -10", part.Numbers)
 	}
-	if _, err := b.Resize(Layout{Start: -1}, 4, 5, 0); err == nil {
-		t.Error("Resize with a Layout without Number: got no error")
-	}
-	if _, err := c.Batch([]Example{{"ab", "many"}}); err == nil {
-		t.Error("the answer many: got no error")
-	}
-	if _, err := c.Answer([]int{0}); err == nil {
-		t.Error("Answer: got no error")
-	}
+	must.Refuse(b.Resize(Layout{Start: -1}, 4, 5, 0))(t, "a Layout with Number false doesn't fit this batch")
+	must.Refuse(c.Batch([]Example{{"ab", "many"}}))(t, `the answer to "ab": `)
+	must.Refuse(c.Answer([]int{0}))(t, "which has no ids")
 	rule.Scale = math.Inf(1)
-	if _, err := NewCoder(rule); err == nil {
-		t.Error("a Scale of infinity: got no error")
-	}
-	if _, err := NewCoder(Rule{Name: "r", Kind: KindTagging, Alphabet: "ab", MaxLen: 3, Mean: 1}); err == nil {
-		t.Error("a tagging rule with a Mean: got no error")
-	}
+	must.Refuse(NewCoder(rule))(t, "the Scale from 0 to")
+	must.Refuse(NewCoder(Rule{Name: "r", Kind: KindTagging, Alphabet: "ab", MaxLen: 3, Mean: 1}))(t, "can't have a Mean or a Scale")
 }

@@ -67,7 +67,7 @@ func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 		rule.Name, rule.MaxLen, setting.Path("validation"), validation, len(s.validation))
 }
 
-func (s *Split) heldOut(key string) bool { return HeldOut(s.seed, key, 1.0/8) }
+func (s *Split) heldOut(key string) bool { return Place(s.seed, key) < 1.0/8 }
 
 // Validation returns a copy of the validation examples, in the order in which they were drawn. Their sources differ;
 // with ByAnswer, so do their answers.

@@ -183,20 +183,20 @@ func BenchmarkTrain(b *testing.B) {
 	}
 }
 
-func TestHeldOut(t *testing.T) {
+func TestPlace(t *testing.T) {
 	const keys = 20_000
 	eighth, tenth := 0, 0
 	for i := range keys {
 		key := fmt.Sprint("source ", i)
-		in8, in10 := HeldOut(3, key, 1.0/8), HeldOut(3, key, 0.1)
+		in8, in10 := Place(3, key) < 1.0/8, Place(3, key) < 0.1
 		if in10 && !in8 {
 			t.Errorf("%q is held out by the smaller share but not by the larger", key)
 		}
 		if want := hash(3, key)>>61 == 0; in8 != want {
-			t.Errorf("HeldOut(%q, 1/8) = %t, want %t as in a Split", key, in8, want)
+			t.Errorf("Place(%q) < 1/8 = %t, want %t as in a Split", key, in8, want)
 		}
-		if HeldOut(3, key, 0) || !HeldOut(3, key, 1) {
-			t.Errorf("%q: a share of 0 must hold out no key, and a share of 1 every key", key)
+		if Place(3, key) < 0 || Place(3, key) >= 1 {
+			t.Errorf("%q: its place must be at least 0 and below 1", key)
 		}
 		if in8 {
 			eighth++

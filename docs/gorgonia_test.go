@@ -94,7 +94,7 @@ func Example_gorgonia() {
 	ids := G.NewMatrix(g, tensor.Int, G.WithShape(batch, length), G.WithName("ids"))
 	targets := G.NewMatrix(g, tensor.Int, G.WithShape(batch, length), G.WithName("targets"))
 
-	b := &layers.Build{Mode: layers.Training, Seed: 1}
+	b := &layers.Build{Training: true, Seed: 1}
 	logits, err := m.forward(b, ids)
 	check(err)
 	loss, err := layers.CrossEntropy(b, logits, targets, layers.CrossEntropyOptions{})

@@ -143,7 +143,7 @@ func Example_earlyStopping() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	check(err)
 
-	stopping := train.NewEarlyStopping(2) // set its fields for other options
+	stopping := train.EarlyStopping{StoppingConfig: train.StoppingConfig{Patience: 2}}
 	best := params.Snapshot()
 	for stop := false; !stop; {
 		trainEpoch()

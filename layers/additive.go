@@ -76,12 +76,13 @@ func NewAdditiveAttention(p *Params, dim int, c AdditiveConfig) (*AdditiveAttent
 // Forward computes the attention of queries (B, T, Dim) to keys (B, S, KeyInput) with values (B, S, V), and returns (B,
 // T, V). V may be any width. Without a batch axis, Forward returns (T, V). All inputs have the parameters' dtype. The
 // mask applies to scores of shape (B, 1, T, S), where B is 1 without a batch axis.
-func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (out *G.Node, err error) {
+func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (*G.Node, error) {
 	if err := cmp.Or(checkSequence(a.name, "the query", query, a.dtype, a.dim), checkSequence(a.name, "the key", key, a.dtype, a.keyInput)); err != nil {
 		return nil, err
 	}
 	q, k := query, key
 	if a.Query != nil {
+		var err error
 		if q, err = a.Query.Forward(b, q); err != nil { // (B, T, Dim) -> (B, T, K)
 			return nil, fmt.Errorf("%s: %w", a.name, err)
 		}
@@ -93,37 +94,18 @@ func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
+	st, err := compose(b, inputs, func(q, k *G.Node) (*G.Node, error) {
+		scale, err := b.Bind(q.Graph(), a.Scale)
 		if err != nil {
-			err = fmt.Errorf("%s: %w", a.name, err)
-		}
-	}()
-	q, k, v := inputs.Query, inputs.Key, inputs.Value
-	for _, x := range []**G.Node{&q, &k, &v} {
-		if *x, err = ops.SplitHeads(b.Env(), *x, 1); err != nil { // (B, T, K) -> (B, 1, T, K)
 			return nil, err
 		}
-	}
-	scale, err := b.Bind(query.Graph(), a.Scale)
+		return ops.AdditiveScores(b.Env(), q, k, scale) // (B, 1, T, K) and (B, 1, S, K) -> (B, 1, T, S)
+	})
 	if err != nil {
-		return nil, err
-	}
-	scores, err := ops.AdditiveScores(b.Env(), q, k, scale) // (B, 1, T, K) and (B, 1, S, K) -> (B, 1, T, S)
-	if err != nil {
-		return nil, err
-	}
-	weights, err := ops.Softmax(b.Env(), inputs.Name, scores, inputs.Mask) // (B, 1, T, S)
-	if err != nil {
-		return nil, err
-	}
-	if weights, err = ops.Dropout(b.Env(), weights, inputs.Dropout); err != nil {
-		return nil, err
-	}
-	if out, err = ops.MatMul(b.Env(), weights, v, false, false, 1, true); err != nil { // (B, 1, T, S) x (B, 1, S, V) -> (B, 1, T, V)
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", a.name, err)
 	}
 	if b.CaptureWeights {
-		b.captured = append(b.captured, AttentionWeights{Layer: a.scope, Weights: weights})
+		b.captured = append(b.captured, AttentionWeights{Layer: a.scope, Weights: st.Dropped})
 	}
-	return ops.MergeHeads(b.Env(), out, query.Dims() == 3) // (B, 1, T, V) -> (B, T, V)
+	return st.Output, nil // (B, T, V)
 }

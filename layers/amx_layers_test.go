@@ -42,12 +42,12 @@ var unitLayers = []unitLayer{
 	}},
 	{"layer norm", func(c *bench, r *rand.Rand) *G.Node {
 		dim := 3 + upTo(r, 40)
-		l := must.Get(layers.NewLayerNorm(c.p, dim, layers.NormConfig{NoBias: yes(r)}))(c)
+		l := must.Get(layers.NewNorm(c.p, dim, layers.NormConfig{NoBias: yes(r)}))(c)
 		return c.node(l.Forward(c.b, c.in("x", upTo(r, 20), dim)))
 	}},
 	{"RMS norm", func(c *bench, r *rand.Rand) *G.Node {
 		dim := 3 + upTo(r, 40)
-		l := must.Get(layers.NewRMSNorm(c.p, dim, layers.NormConfig{}))(c)
+		l := must.Get(layers.NewNorm(c.p, dim, layers.NormConfig{Kind: "rms"}))(c)
 		return c.node(l.Forward(c.b, c.in("x", upTo(r, 20), dim)))
 	}},
 	{"rotary positions", func(c *bench, r *rand.Rand) *G.Node {

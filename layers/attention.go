@@ -86,15 +86,18 @@ func composed(b *Build, q, k, v *G.Node, o AttentionOptions) (Stages, ops.Attent
 	if err != nil {
 		return Stages{}, inputs, err
 	}
-	st, err := compose(b, inputs)
+	st, err := compose(b, inputs, func(q, k *G.Node) (*G.Node, error) { // (…, T, K) x (…, S, K)ᵀ -> (…, T, S)
+		return ops.MatMul(b.Env(), q, k, false, true, inputs.Scale, false)
+	})
 	if err != nil {
 		return Stages{}, inputs, fmt.Errorf("%s: %w", inputs.Name, err)
 	}
 	return st, inputs, nil
 }
 
-// compose builds attention from separate ops. It doesn't check the operands.
-func compose(b *Build, inputs ops.AttentionInputs) (st Stages, err error) {
+// compose builds attention from separate ops. It doesn't check the operands. The function score computes the scores,
+// (…, T, S).
+func compose(b *Build, inputs ops.AttentionInputs, score func(q, k *G.Node) (*G.Node, error)) (st Stages, err error) {
 	q, k, v := inputs.Query, inputs.Key, inputs.Value
 	st.Key, st.Value = k, v
 	batch := q.Dims() == 3
@@ -116,7 +119,7 @@ func compose(b *Build, inputs ops.AttentionInputs) (st Stages, err error) {
 			}
 		}
 	}
-	if st.Scores, err = ops.MatMul(b.Env(), q, k, false, true, inputs.Scale, false); err != nil { // (…, T, K) x (…, S, K)ᵀ -> (…, T, S)
+	if st.Scores, err = score(q, k); err != nil {
 		return st, err
 	}
 	st.Capped = st.Scores

@@ -36,18 +36,18 @@ type BlockConfig struct {
 }
 
 // A Block is self-attention, attention to an encoder's output (only if made by NewCrossDecoderBlock) and a feed-forward
-// layer. Each sub-layer has a residual connection and a norm, by default a LayerNorm. Make one with NewEncoderBlock,
+// layer. Each sub-layer has a residual connection and a norm. Make one with NewEncoderBlock,
 // NewDecoderBlock or NewCrossDecoderBlock.
 type Block struct {
 	Attention   *MultiHeadAttention // you may set its Positions
 	Cross       *MultiHeadAttention // nil without cross-attention
 	FeedForward *FeedForward
-	Norm1       Norm // for the self-attention; nil if a BlockVariant leaves it out
-	Norm2       Norm // for the feed-forward layer
-	NormCross   Norm // for the cross-attention; nil without it
+	Norm1       *Norm // for the self-attention; nil if a BlockVariant leaves it out
+	Norm2       *Norm // for the feed-forward layer
+	NormCross   *Norm // for the cross-attention; nil without it
 
 	// These normalise the outputs of the same sub-layers; nil without OutputNorm.
-	Norm1Out, Norm2Out, NormCrossOut Norm
+	Norm1Out, Norm2Out, NormCrossOut *Norm
 
 	residual residual
 	parallel bool
@@ -108,14 +108,14 @@ func newBlock(p *Params, dim int, c BlockConfig, block Block) (*Block, error) {
 }
 
 // norms makes the norms of a sub-layer that the configuration asks for. The others are nil.
-func (c BlockConfig) norms(p *Params, scope string, dim int) (norm, out Norm, err error) {
+func (c BlockConfig) norms(p *Params, scope string, dim int) (norm, out *Norm, err error) {
 	if !c.noNorm1 || scope != "norm1" {
-		if norm, err = newNorm(p.Scope(scope), dim, c.Norm); err != nil {
+		if norm, err = NewNorm(p.Scope(scope), dim, c.Norm); err != nil {
 			return nil, nil, err
 		}
 	}
 	if c.OutputNorm {
-		out, err = newNorm(p.Scope(scope+"out"), dim, c.Norm)
+		out, err = NewNorm(p.Scope(scope+"out"), dim, c.Norm)
 	}
 	return norm, out, err
 }
@@ -195,28 +195,24 @@ type residual struct {
 
 // add returns sum + dropout(out(sub(norm(x)))) or, with postNorm, norm(sum + dropout(out(sub(x)))). A norm of nil
 // returns its input.
-func (r residual) add(b *Build, sum, x *G.Node, norm, out Norm, sub func(*G.Node) (*G.Node, error)) (*G.Node, error) {
-	input := x
-	var err error
-	if !r.postNorm && norm != nil {
-		if input, err = norm.Forward(b, x); err != nil {
-			return nil, err
-		}
+func (r residual) add(b *Build, sum, x *G.Node, norm, out *Norm, sub func(*G.Node) (*G.Node, error)) (*G.Node, error) {
+	before, after := norm, (*Norm)(nil)
+	if r.postNorm {
+		before, after = after, before
+	}
+	input, err := before.Forward(b, x)
+	if err != nil {
+		return nil, err
 	}
 	y, err := sub(input)
 	if err != nil {
 		return nil, err
 	}
-	if out != nil {
-		if y, err = out.Forward(b, y); err != nil {
-			return nil, err
-		}
-	}
-	if y, err = r.dropout.Forward(b, y); err != nil {
+	if y, err = chain(b, y, out, r.dropout); err != nil {
 		return nil, err
 	}
-	if y, err = ops.Following(b.Env(), sum, input, func() (*G.Node, error) { return ops.Add(b.Env(), sum, y) }); err != nil || !r.postNorm {
-		return y, err
+	if y, err = ops.Following(b.Env(), sum, input, func() (*G.Node, error) { return ops.Add(b.Env(), sum, y) }); err != nil {
+		return nil, err
 	}
-	return norm.Forward(b, y)
+	return after.Forward(b, y)
 }

@@ -53,7 +53,7 @@ func TestBlockFormulas(t *testing.T) {
 			}
 			block := must.Get(layers.NewEncoder(c.p, model))(t).Blocks[0]
 			randomise(c.p)
-			norm := func(n layers.Norm) sub { return func(x node) node { return c.node(n.Forward(c.b, x)) } }
+			norm := func(n *layers.Norm) sub { return func(x node) node { return c.node(n.Forward(c.b, x)) } }
 			x := c.in("x", 2, 3, 4)
 			want := tc.want(x, func(x, y node) node { return c.node(G.Add(x, y)) },
 				func(x node) node { return c.node(block.Attention.Forward(c.b, x, x, x, layers.Mask{})) },

@@ -43,7 +43,7 @@ func newLossGraph(t testing.TB, b *layers.Build, batch, length, vocab int, logit
 	}
 	loss := must.Get(layers.CrossEntropy(b, y, targets, layers.CrossEntropyOptions{}))(t)
 	l := &lossGraph{b: b, count: loss.Count, read: make([]G.Value, 2)}
-	if b.Mode == layers.Training {
+	if b.Training {
 		l.grads = gradients(t, loss.Mean, b.Learnables()...)
 	}
 	G.Read(loss.Mean, &l.read[0])
@@ -123,9 +123,9 @@ func TestBuffersChangeNoBit(t *testing.T) {
 					buffers.Spoil()
 					var own, shared []*lossGraph
 					for _, length := range []int{7, 3, 12} {
-						for _, mode := range []layers.Mode{layers.Training, layers.Evaluation} {
-							own = append(own, newLossGraph(t, &layers.Build{Mode: mode, Seed: 5, Composed: composed}, 2, length, 13, logits))
-							shared = append(shared, newLossGraph(t, &layers.Build{Mode: mode, Seed: 5, Composed: composed, Buffers: buffers}, 2, length, 13, logits))
+						for _, training := range []bool{true, false} {
+							own = append(own, newLossGraph(t, &layers.Build{Training: training, Seed: 5, Composed: composed}, 2, length, 13, logits))
+							shared = append(shared, newLossGraph(t, &layers.Build{Training: training, Seed: 5, Composed: composed, Buffers: buffers}, 2, length, 13, logits))
 						}
 					}
 					r := rand.New(rand.NewPCG(2, 3))
@@ -167,14 +167,14 @@ func TestBuffersHoldTheLongest(t *testing.T) {
 		}
 		return float64(bytes)
 	}
-	alone := held(layers.Build{Mode: layers.Training, Buffers: &layers.Buffers{}}, 50)
+	alone := held(layers.Build{Training: true, Buffers: &layers.Buffers{}}, 50)
 	for _, lengths := range [][]int{{10, 20, 30, 40, 50}, {50, 40, 30, 20, 10}, {30, 50, 10, 40, 20}} {
 		// Each graph adds about 2 % outside the Buffers: its nodes, and the numbers that ops keep per row.
-		if together := held(layers.Build{Mode: layers.Training, Buffers: &layers.Buffers{}}, lengths...); together > 1.1*alone {
+		if together := held(layers.Build{Training: true, Buffers: &layers.Buffers{}}, lengths...); together > 1.1*alone {
 			t.Errorf("graphs for lengths %v hold %.1f MB, want at most 1.1 times the %.1f MB of the longest alone", lengths, together/1e6, alone/1e6)
 		}
 	}
-	if own := held(layers.Build{Mode: layers.Training}, 50); alone > 0.65*own {
+	if own := held(layers.Build{Training: true}, 50); alone > 0.65*own {
 		t.Errorf("a training graph holds %.1f MB with Buffers, want at most 65 %% of the %.1f MB without", alone/1e6, own/1e6)
 	}
 	if with, own := held(layers.Build{Buffers: &layers.Buffers{}}, 50), held(layers.Build{}, 50); with > 0.35*own {
@@ -227,8 +227,8 @@ func TestBuffersAllocateNothing(t *testing.T) {
 			}
 		})
 	}
-	own := allocations(layers.Build{Mode: layers.Training})
-	if with := allocations(layers.Build{Mode: layers.Training, Buffers: &layers.Buffers{}}); with > 1.05*own {
+	own := allocations(layers.Build{Training: true})
+	if with := allocations(layers.Build{Training: true, Buffers: &layers.Buffers{}}); with > 1.05*own {
 		t.Errorf("a round makes %v allocations with Buffers, want at most 5 %% more than the %v without", with, own)
 	}
 }

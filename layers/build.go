@@ -9,19 +9,12 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Mode selects whether a graph is built for evaluation or for training.
-type Mode int
-
-const (
-	Evaluation Mode = iota // no dropout
-	Training               // with dropout
-)
-
 // A Build holds the settings of one graph, and records what Forward adds to the graph. Use exactly one Build per graph:
 // the Build numbers the dropout nodes, so that no two of them drop the same elements, and lists the parameters. The
 // zero Build is for evaluation.
 type Build struct {
-	Mode Mode
+	// Training says that the graph is for training: it has dropout, and int8 weights and a Cache are errors.
+	Training bool
 
 	// Seed is the seed of dropout.
 	Seed uint64
@@ -178,7 +171,7 @@ func named(g *G.ExprGraph, name string, value *tensor.Dense) (n *G.Node, old boo
 
 // Env returns the Build's settings for Heed's internal ops. Only Heed's own packages need it.
 func (b *Build) Env() *ops.Env {
-	b.ops.Training, b.ops.Cores, b.ops.Seed, b.ops.Runs, b.ops.Fixed, b.ops.Err = b.Mode == Training, b.Cores, b.Seed, &b.Runs, &b.Fixed, b.check()
+	b.ops.Training, b.ops.Cores, b.ops.Seed, b.ops.Runs, b.ops.Fixed, b.ops.Err = b.Training, b.Cores, b.Seed, &b.Runs, &b.Fixed, b.check()
 	b.ops.BFloat16 = b.Precision == BFloat16
 	if b.Buffers != nil {
 		b.ops.Buffers = &b.Buffers.memory
@@ -186,12 +179,9 @@ func (b *Build) Env() *ops.Env {
 	return &b.ops
 }
 
-// check returns an error if Mode, Cores or Precision is invalid.
+// check returns an error if Cores or Precision is invalid.
 func (b *Build) check() error {
-	switch {
-	case b.Mode != Evaluation && b.Mode != Training:
-		return fmt.Errorf("the Build's Mode must be Evaluation or Training, got %d", b.Mode)
-	case b.Cores < 0:
+	if b.Cores < 0 {
 		return fmt.Errorf("the Build's Cores must be at least 1, or 0 for all, got %d", b.Cores)
 	}
 	return b.Precision.check()

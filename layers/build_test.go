@@ -24,7 +24,7 @@ func TestOneModelInManyGraphs(t *testing.T) {
 	d := newDecoder(t, p)
 
 	g := G.NewGraph()
-	b := &layers.Build{Mode: layers.Training}
+	b := &layers.Build{Training: true}
 	ids := input(g, "ids", dense([]int{1, 2, 3, 4, 5, 6, 0, 1, 2, 3}, 2, 5))
 	targets := input(g, "targets", dense([]int{2, 3, layers.Ignore, 5, 6, 0, 1, 2, 3, layers.Ignore}, 2, 5))
 	loss := must.Get(mean(layers.CrossEntropy(b, must.Get(d.Forward(b, ids, layers.Mask{}))(t), targets, layers.CrossEntropyOptions{})))(t)
@@ -83,25 +83,20 @@ func TestBuildBinds(t *testing.T) {
 	}
 
 	t.Run("by another Build for the same graph", func(t *testing.T) {
-		_, err := l.Forward(&layers.Build{}, x)
-		wantError(t, err, `"a.weight"`, "another Build", "one Build per graph")
+		must.Refuse(l.Forward(&layers.Build{}, x))(t, `"a.weight"`, "another Build", "one Build per graph")
 	})
 	t.Run("another parameter with that name", func(t *testing.T) {
 		twin := must.Get(layers.NewLinear(newParams(t).Scope("a"), 2, 2, layers.LinearConfig{}))(t)
-		_, err := twin.Forward(b, x)
-		wantError(t, err, `"a.weight"`, "(2, 2)")
-		_, err = twin.Forward(&layers.Build{}, x)
-		wantError(t, err, `"a.weight"`, "(2, 2)")
+		must.Refuse(twin.Forward(b, x))(t, `"a.weight"`, "(2, 2)")
+		must.Refuse(twin.Forward(&layers.Build{}, x))(t, `"a.weight"`, "(2, 2)")
 	})
 	t.Run("a node with that name", func(t *testing.T) {
 		g := G.NewGraph()
 		input(g, "a.bias", random(1, 5))
-		_, err := l.Forward(&layers.Build{}, input(g, "x", random(1, 3, 2)))
-		wantError(t, err, `"a.bias"`, "(5)")
+		must.Refuse(l.Forward(&layers.Build{}, input(g, "x", random(1, 3, 2))))(t, `"a.bias"`, "(5)")
 	})
 	t.Run("two graphs", func(t *testing.T) {
-		_, err := l.Forward(b, input(G.NewGraph(), "x", random(1, 3, 2)))
-		wantError(t, err, "Build", "another graph")
+		must.Refuse(l.Forward(b, input(G.NewGraph(), "x", random(1, 3, 2))))(t, "Build", "another graph")
 	})
 }
 
@@ -165,12 +160,9 @@ func TestParams(t *testing.T) {
 		t.Error("the head's parameter isn't the parameter with its name in the set")
 	}
 
-	_, err := layers.NewDecoder(p, layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 6}, Dim: 8, Layers: 1})
-	wantError(t, err, `"embedding.weight"`, "Scope")
-	_, err = layers.NewParams(tensor.Int, 1)
-	wantError(t, err, "float32 or float64", "int")
-	_, err = p.New("empty", layers.Zeros(), 3, 0)
-	wantError(t, err, `"empty"`, "(3, 0)")
+	must.Refuse(layers.NewDecoder(p, layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 6}, Dim: 8, Layers: 1}))(t, `"embedding.weight"`, "Scope")
+	must.Refuse(layers.NewParams(tensor.Int, 1))(t, "float32 or float64", "int")
+	must.Refuse(p.New("empty", layers.Zeros(), 3, 0))(t, `"empty"`, "(3, 0)")
 
 	// A value depends on the seed and the name, not on other parameters. The dtype changes only its precision.
 	alone := newParams(t)

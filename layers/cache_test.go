@@ -251,8 +251,7 @@ func TestCacheKeepsTheLastMemory(t *testing.T) {
 	run := func(f func() ([]float64, error)) []float64 { return must.Get(f())(t) }
 	fails := func(f func() ([]float64, error), want string) {
 		t.Helper()
-		_, err := f()
-		wantError(t, err, want)
+		must.Refuse(f())(t, want)
 	}
 	short, other := build(random(2, 1, 3, 4)), build(random(3, 1, 3, 4))
 	read := build(nil)
@@ -347,7 +346,7 @@ func TestCacheErrors(t *testing.T) {
 	wantErrors(t, []errorCase{
 		{"no sequences", noSequences, []string{"at least 1, got 0"}},
 		{"no cache", with(c.in("x", 2, 1, 4), &layers.Build{}, layers.Mask{}), []string{"attention", "no Cache"}},
-		{"training", with(c.in("x", 2, 1, 4), &layers.Build{Cache: cache, Mode: layers.Training}, layers.Mask{}), []string{"attention", "evaluation"}},
+		{"training", with(c.in("x", 2, 1, 4), &layers.Build{Cache: cache, Training: true}, layers.Mask{}), []string{"attention", "evaluation"}},
 		{"offset", with(c.in("x", 2, 1, 4), build(), layers.Mask{Offset: 1}), []string{"attention", "can't have an offset"}},
 		{"batch", with(c.in("y", 3, 1, 4), build(), layers.Mask{}), []string{"attention", "2 sequences", "(3, 1)"}},
 		{"no batch", with(c.in("v", 1, 4), build(), layers.Mask{}), []string{"attention", "2 sequences"}},
@@ -375,15 +374,13 @@ func TestCacheErrors(t *testing.T) {
 			return a.Cached(&layers.Build{Cache: cache}, c.in("x", 2, 1, 4), layers.Mask{})
 		}
 		must.Get(forward())(t)
-		_, err := forward()
-		wantError(t, err, "another model")
+		must.Refuse(forward())(t, "another model")
 	})
 	t.Run("a layer twice", func(t *testing.T) {
 		c := newBench(t)
 		b := &layers.Build{Cache: must.Get(layers.NewCache(2, 3))(t)}
 		y := must.Get(a.Cached(b, c.in("x", 2, 1, 4), layers.Mask{}))(t)
-		_, err := a.Cached(b, y, layers.Mask{})
-		wantError(t, err, "applies the layer twice")
+		must.Refuse(a.Cached(b, y, layers.Mask{}))(t, "applies the layer twice")
 	})
 	t.Run("two caches", func(t *testing.T) {
 		c := newBench(t)
@@ -392,8 +389,7 @@ func TestCacheErrors(t *testing.T) {
 			return a.Cached(b, c.in("x", 2, 1, 4), layers.Mask{})
 		}
 		must.Get(forward())(t)
-		_, err := forward()
-		wantError(t, err, "another Cache")
+		must.Refuse(forward())(t, "another Cache")
 	})
 	t.Run("too large", func(t *testing.T) {
 		largest := 1
@@ -401,14 +397,13 @@ func TestCacheErrors(t *testing.T) {
 			largest *= 2
 		}
 		b := &layers.Build{Cache: must.Get(layers.NewCache(1, largest/2))(t)} // a smaller model could use this cache
-		_, err := a.Cached(b, newBench(t).in("x", 1, 1, 4), layers.Mask{})
-		wantError(t, err, "attention", ".keys", fmt.Sprintf("1 sequences of %d tokens with 4 numbers", largest/2), "memory")
+		must.Refuse(a.Cached(b, newBench(t).in("x", 1, 1, 4), layers.Mask{}))(t, "attention", ".keys", fmt.Sprintf("1 sequences of %d tokens with 4 numbers", largest/2), "memory")
 	})
 	t.Run("before Commit", func(t *testing.T) {
 		cache := must.Get(layers.NewCache(2, 3))(t)
 		must.Do(t, cache.Extend(1, 1))
-		wantError(t, cache.Reorder(1, 0), "Commit or Cancel")
-		wantError(t, cache.Truncate(0, 0), "Commit or Cancel")
+		must.Fail(t, cache.Reorder(1, 0), "Commit or Cancel")
+		must.Fail(t, cache.Truncate(0, 0), "Commit or Cancel")
 		cache.Cancel()
 		must.Do(t, cache.Reorder(1, 0))
 		cache.Reset()
@@ -419,9 +414,9 @@ func TestCacheErrors(t *testing.T) {
 		must.Get(a.Cached(&layers.Build{Cache: cache}, c.in("x", 2, 2, 4), layers.Mask{}))(t)
 		vm := G.NewTapeMachine(c.g)
 		defer vm.Close()
-		wantError(t, vm.RunAll(), "before the run") // without Extend
+		must.Fail(t, vm.RunAll(), "before the run") // without Extend
 		vm.Reset()
 		must.Do(t, cache.Extend(3, 1))
-		wantError(t, vm.RunAll(), "3 of 2 new vectors") // more than the input has
+		must.Fail(t, vm.RunAll(), "3 of 2 new vectors") // more than the input has
 	})
 }

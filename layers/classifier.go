@@ -88,27 +88,25 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 // mask affect only attention. The logits of a sequence of length 0 are those of a vector of zeros: without a Transform,
 // the head's bias. Embeddings have no ids, so Pad doesn't count.
 func (s *SequenceClassifier) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
-	x, err := s.Pooled(b, x, m)
+	x, err := s.Features(b, x, m)
 	if err != nil {
 		return nil, err
 	}
-	return s.Logits(b, x)
+	return logits(b, x, nil, s.Head, s.softcap)
 }
 
-// Pooled is the first part of Forward: it returns the vectors of the sequences, of shape (B, Dim).
-func (s *SequenceClassifier) Pooled(b *Build, x *G.Node, m Mask) (*G.Node, error) {
+// Features is like Forward, but leaves out the head: it returns the head's input, of shape (B, Dim).
+func (s *SequenceClassifier) Features(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	states, err := s.Encoder.Forward(b, x, m) // (B, T) or (B, T, D) -> (B, T, D)
 	lengths := m.KeyLengths
 	if err == nil && s.pad != nil && x.Dtype() == tensor.Int {
 		lengths, err = ops.Unpadded(b.Env(), x, lengths, *s.pad) // (B, T) -> (B)
 	}
+	if err == nil {
+		x, err = Pool(b, states, lengths, s.pooling) // -> (B, D)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return Pool(b, states, lengths, s.pooling) // -> (B, D)
-}
-
-// Logits is the second part of Forward: it maps vectors of shape (B, Dim) to logits of shape (B, Outputs).
-func (s *SequenceClassifier) Logits(b *Build, pooled *G.Node) (*G.Node, error) {
-	return logits(b, pooled, s.Transform, s.Head, s.softcap)
+	return s.Transform.Forward(b, x)
 }

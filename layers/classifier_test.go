@@ -76,7 +76,7 @@ func TestSequenceClassifierPadding(t *testing.T) {
 				bias := as(dt, dense([]float64{0.5, -1, 2}, 3))
 				must.Do(t, tensor.Copy(s.Head.Bias.Value, bias))
 				setRow(s.Encoder.Embedding.Weight, poisoned, value)
-				c := &bench{T: t, g: G.NewGraph(), p: p, b: &layers.Build{Mode: layers.Training}, dt: dt}
+				c := &bench{T: t, g: G.NewGraph(), p: p, b: &layers.Build{Training: true}, dt: dt}
 				h := hidden
 				ids := c.ints("ids", []int{1, 4, h, h, 2, 5, 6, 4, h, h, h, h}, 3, 4)
 				logits := c.node(s.Forward(c.b, ids, layers.Mask{KeyLengths: c.lengths(2, 4, 0)}))

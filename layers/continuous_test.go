@@ -108,8 +108,7 @@ func TestInputErrors(t *testing.T) {
 		}, []string{either, "int of shape (1, 2, 4)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := tc.build()
-			wantError(t, err, tc.want...)
+			must.Refuse(tc.build())(t, tc.want...)
 		})
 	}
 	for name, change := range map[string]func(*layers.ModelConfig){
@@ -118,7 +117,6 @@ func TestInputErrors(t *testing.T) {
 	} {
 		config := continuous(layers.NoPositions{})
 		change(&config)
-		_, err := layers.NewEncoder(newParams(t), config)
-		wantError(t, err, "encoder", name, "need a Vocab")
+		must.Refuse(layers.NewEncoder(newParams(t), config))(t, "encoder", name, "need a Vocab")
 	}
 }

@@ -21,7 +21,7 @@ func TestCoresChangeNoBit(t *testing.T) {
 			FeedForward: layers.FeedForwardConfig{Hidden: 200, Activation: layers.SiLU, Gated: true},
 			Dropout:     0.1,
 		}))(t)
-		b := &layers.Build{Mode: layers.Training, Seed: 3, Cores: cores}
+		b := &layers.Build{Training: true, Seed: 3, Cores: cores}
 		if adapted {
 			b.Adapter = must.Get(layers.NewAdapter(p, layers.LowRank{Rank: 5, Dropout: 0.1}, 1))(t)
 		}

@@ -44,7 +44,10 @@ func (d *Decoder) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 // States is like Forward, but leaves out the head: it returns states of shape (B, T, Dim) after the last norm.
 func (d *Decoder) States(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := d.decode(b, x, nil, m, Mask{})
-	return d.normed(b, x, err)
+	if err != nil {
+		return nil, err
+	}
+	return d.Norm.Forward(b, x)
 }
 
 // Next is like Forward, but applies the norm and the head only to the last new token of each sequence. It returns the

@@ -8,7 +8,7 @@
 //	params, err := layers.NewParams(tensor.Float32, seed)
 //	attention, err := layers.NewMultiHeadAttention(params.Scope("attention"), 64, layers.AttentionConfig{Heads: 4})
 //	…
-//	b := &layers.Build{Mode: layers.Training}
+//	b := &layers.Build{Training: true}
 //	y, err := attention.Forward(b, x, x, x, layers.Mask{Causal: true})
 //	…
 //	grads, err := gorgonia.Grad(cost, b.Learnables()...)
@@ -52,7 +52,7 @@
 //	learned.go, sinusoidal.go     schemes that add vectors to embeddings
 //	rotary.go, rotary_scaling.go  a scheme that rotates queries and keys
 //	alibi.go, relative.go         schemes that add biases to scores
-//	norm.go, dropout.go           LayerNorm, RMSNorm; Dropout
+//	norm.go, dropout.go           Norm: LayerNorm or RMSNorm; Dropout
 //	activation.go                 ReLU, GELU, SiLU, tanh
 //	feedforward.go                FeedForward, gated or not
 //	attention.go, mask.go         ScaledDotProduct, its options and its Mask

@@ -27,20 +27,17 @@ func dropoutNodes(g *G.ExprGraph) int {
 
 func TestOnlyTrainingGraphsHoldDropout(t *testing.T) {
 	for _, tc := range []struct {
-		mode layers.Mode
-		p    float64
-		want int // 1 for the embedding, and per block 1 for the weights, 1 for the hidden units and 2 for the sub-layers
-	}{{layers.Training, 0.1, 9}, {layers.Training, 0, 0}, {layers.Evaluation, 0.1, 0}} {
+		training bool
+		p        float64
+		want     int // 1 for the embedding, and per block 1 for the weights, 1 for the hidden units and 2 for the sub-layers
+	}{{true, 0.1, 9}, {true, 0, 0}, {false, 0.1, 0}} {
 		p := newParams(t)
 		d := must.Get(layers.NewDecoder(p, layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 4}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Dropout: tc.p}, Dropout: tc.p, FeedForward: layers.FeedForwardConfig{Dropout: tc.p}}, Layers: 2, Dropout: tc.p}))(t)
 		g := G.NewGraph()
-		must.Get(d.Forward(&layers.Build{Mode: tc.mode}, input(g, "ids", dense([]int{1, 2, 3}, 3)), layers.Mask{}))(t)
+		must.Get(d.Forward(&layers.Build{Training: tc.training}, input(g, "ids", dense([]int{1, 2, 3}, 3)), layers.Mask{}))(t)
 		if n := dropoutNodes(g); n != tc.want {
-			t.Errorf("mode %v, P %v: %d dropout nodes, want %d", tc.mode, tc.p, n, tc.want)
+			t.Errorf("training %t, P %v: %d dropout nodes, want %d", tc.training, tc.p, n, tc.want)
 		}
-	}
-	if layers.Evaluation != (layers.Build{}).Mode {
-		t.Error("the zero Build isn't for evaluation")
 	}
 }
 
@@ -52,7 +49,7 @@ func TestDropoutAndItsGradient(t *testing.T) {
 				g := G.NewGraph()
 				x := random(1, 40, 500)
 				xNode, w := input(g, "x", as(dt, x)), input(g, "w", as(dt, random(2, 40, 500)))
-				y := must.Get(layers.Dropout{P: p}.Forward(&layers.Build{Mode: layers.Training, Seed: 3}, xNode))(t)
+				y := must.Get(layers.Dropout{P: p}.Forward(&layers.Build{Training: true, Seed: 3}, xNode))(t)
 				cost := weigh(t, y, w)
 				got := read(t, y, gradients(t, cost, xNode)[0])
 				kept := 0
@@ -93,7 +90,7 @@ func keptBy(t *testing.T, b *layers.Build, n, dropouts, runs int, before func(ru
 	}
 	x := input(g, "x", dense(ones, n))
 	nodes := make(G.Nodes, dropouts)
-	b.Mode = layers.Training
+	b.Training = true
 	for i := range nodes {
 		nodes[i] = must.Get(layers.Dropout{P: 0.5}.Forward(b, x))(t)
 	}

@@ -31,5 +31,8 @@ func (e *Encoder) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 // States is like Forward, but leaves out the head: it returns states of shape (B, T, Dim) after the last norm.
 func (e *Encoder) States(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := e.states(b, x, nil, b.Positions, m, Mask{})
-	return e.normed(b, x, err)
+	if err != nil {
+		return nil, err
+	}
+	return e.Norm.Forward(b, x)
 }

@@ -87,7 +87,7 @@ func TestEncoderDecoderHides(t *testing.T) {
 		for _, q := range []*layers.Param{m.Encoder.Embedding.Weight, m.Decoder.Embedding.Weight} {
 			setRow(q, poisoned, value)
 		}
-		c := &bench{T: t, g: G.NewGraph(), p: p, b: &layers.Build{Mode: layers.Training}, dt: dt}
+		c := &bench{T: t, g: G.NewGraph(), p: p, b: &layers.Build{Training: true}, dt: dt}
 		h := hidden
 		source := c.ints("source", []int{4, 1, 1, 0, 6, 6, 4, h, h, h}, 2, 5)
 		target := c.ints("target", []int{5, 0, h, h, 2, 4, h, h}, 2, 4)

@@ -52,7 +52,7 @@ func ExampleNewAdapter() {
 	check(err)
 	fmt.Print(adapter.Params.Summary())
 
-	b := &layers.Build{Mode: layers.Training, Adapter: adapter}
+	b := &layers.Build{Training: true, Adapter: adapter}
 	G.Must(f.Forward(b, matrixOf(G.NewGraph(), "x", 2, 1.0, 2, 3, 4, 5, 6)))
 	fmt.Println(len(b.Learnables()), "learned,", len(b.Fixed), "fixed")
 	check(adapter.Merge(params))
@@ -77,22 +77,26 @@ func ExampleEmbedding() {
 	// Output: [2 2.5 0 0.5 2 2.5]
 }
 
-// Each row gets mean 0 and variance 1.
-func ExampleLayerNorm() {
-	params, err := layers.NewParams(tensor.Float64, 1)
-	check(err)
-	norm, err := layers.NewLayerNorm(params.Scope("norm"), 4, layers.NormConfig{})
-	check(err)
-	x := matrixOf(G.NewGraph(), "x", 2, 1.0, 2, 3, 4, 100, 200, 300, 400)
-	fmt.Printf("%.3f\n", evaluate(G.Must(norm.Forward(&layers.Build{}, x))))
-	// Output: [-1.342 -0.447 0.447 1.342 -1.342 -0.447 0.447 1.342]
+// LayerNorm gives each row mean 0 and variance 1. RMSNorm divides each row by its root mean square.
+func ExampleNorm() {
+	for _, kind := range []string{"layer", "rms"} {
+		params, err := layers.NewParams(tensor.Float64, 1)
+		check(err)
+		norm, err := layers.NewNorm(params.Scope("norm"), 4, layers.NormConfig{Kind: kind})
+		check(err)
+		x := matrixOf(G.NewGraph(), "x", 2, 1.0, 2, 3, 4, 100, 200, 300, 400)
+		fmt.Printf("%.3f\n", evaluate(G.Must(norm.Forward(&layers.Build{}, x))))
+	}
+	// Output:
+	// [-1.342 -0.447 0.447 1.342 -1.342 -0.447 0.447 1.342]
+	// [0.365 0.730 1.095 1.461 0.365 0.730 1.095 1.461]
 }
 
 // Dropout acts only in graphs for training.
 func ExampleDropout() {
-	for _, mode := range []layers.Mode{layers.Evaluation, layers.Training} {
+	for _, training := range []bool{false, true} {
 		x := arrayOf(G.NewGraph(), "x", 1.0, 2, 3, 4, 5, 6)
-		fmt.Println(evaluate(G.Must(layers.Dropout{P: 0.5}.Forward(&layers.Build{Mode: mode, Seed: 1}, x))))
+		fmt.Println(evaluate(G.Must(layers.Dropout{P: 0.5}.Forward(&layers.Build{Training: training, Seed: 1}, x))))
 	}
 	// Output:
 	// [1 2 3 4 5 6]
@@ -207,24 +211,6 @@ func ExampleCache() {
 	// Output:
 	// [-0.766 -0.194 1.314 -0.922 -0.450]
 	// [-0.766 -0.194 1.314 -0.922 -0.450]
-}
-
-// Each row is divided by its root mean square, which is √12.5 for 3 and 4.
-func ExampleRMSNorm() {
-	params, err := layers.NewParams(tensor.Float64, 1)
-	check(err)
-	norm, err := layers.NewRMSNorm(params.Scope("norm"), 2, layers.NormConfig{})
-	check(err)
-
-	g := G.NewGraph()
-	x := G.NodeFromAny(g, tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float64{3, 4, -30, -40})), G.WithName("x"))
-	y := G.Must(norm.Forward(&layers.Build{}, x))
-
-	vm := G.NewTapeMachine(g)
-	defer vm.Close()
-	check(vm.RunAll())
-	fmt.Printf("%.3f\n", y.Value().Data())
-	// Output: [0.849 1.131 -0.849 -1.131]
 }
 
 func ExampleActivation() {

@@ -30,7 +30,7 @@ func ExampleEncoderDecoder() {
 	source := []int{3, 1, 4, 5, 2}
 
 	g := G.NewGraph()
-	b := &layers.Build{Mode: layers.Training}
+	b := &layers.Build{Training: true}
 	logits, err := model.Forward(b, vectorOf(g, "source", source...), vectorOf(g, "target", start, 2, 5, 4, 1, 3), layers.Mask{})
 	check(err)
 	loss, err := layers.CrossEntropy(b, logits, vectorOf(g, "next", 2, 5, 4, 1, 3, end), layers.CrossEntropyOptions{})
@@ -164,7 +164,7 @@ func ExampleDecoder() {
 		return G.NewVector(g, tensor.Int, G.WithName(name), G.WithShape(len(v)), G.WithValue(tensor.New(tensor.WithBacking(v))))
 	}
 	ids, next := vector("ids", sentence[:6]), vector("next", sentence[1:])
-	b := &layers.Build{Mode: layers.Training}
+	b := &layers.Build{Training: true}
 	logits, err := decoder.Forward(b, ids, layers.Mask{})
 	check(err)
 	loss := G.Must(mean(layers.CrossEntropy(b, logits, next, layers.CrossEntropyOptions{})))

@@ -100,7 +100,7 @@ func ExampleEncoder_embeddings() {
 	check(err)
 
 	images := G.NewTensor(G.NewGraph(), tensor.Float32, 3, G.WithName("images"), G.WithShape(2, 9, 16)) // 9 patches of 4×4
-	b := &layers.Build{Mode: layers.Training}
+	b := &layers.Build{Training: true}
 	x, err := patches.Forward(b, images) // (B, T, 16) -> (B, T, D)
 	check(err)
 	logits, err := classifier.Forward(b, x, layers.Mask{})

@@ -46,7 +46,7 @@ func ExampleMultiHeadAttention() {
 	g := G.NewGraph()
 	x := G.NodeFromAny(g, tensor.I(tensor.Float64, 8, 8, 0), G.WithName("x"))        // (T, D), or (B, T, D)
 	want := G.NodeFromAny(g, tensor.I(tensor.Float64, 8, 8, -1), G.WithName("want")) // (T, D)
-	b := &layers.Build{Mode: layers.Training}
+	b := &layers.Build{Training: true}
 	y := G.Must(attention.Forward(b, x, x, x, layers.Mask{Causal: true})) // (T, D)
 	cost := G.Must(G.Mean(G.Must(G.Square(G.Must(G.Sub(y, want))))))
 	_, err = G.Grad(cost, b.Learnables()...) // W_q, W_k, W_v, W_o and their biases

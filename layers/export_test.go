@@ -12,8 +12,8 @@ func (b *Buffers) Spoil() {
 }
 
 // Heads normalises each head of x: see forwardHeads.
-func (l *RMSNorm) Heads(b *Build, x *G.Node, heads int) (*G.Node, error) {
-	return l.forwardHeads(b, x, heads)
+func (n *Norm) Heads(b *Build, x *G.Node, heads int) (*G.Node, error) {
+	return n.forwardHeads(b, x, heads)
 }
 
 // Cached and Memory are attention to the keys and values in a Cache: see forwardCached and forwardMemory.

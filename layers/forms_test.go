@@ -41,7 +41,7 @@ func TestFormsOfMultiHeadAttentionAgree(t *testing.T) {
 		dt := []tensor.Dtype{tensor.Float64, tensor.Float32}[r.IntN(2)]
 		run := func(composed bool) ([][]float64, G.Nodes) {
 			g := G.NewGraph()
-			b := &layers.Build{Mode: layers.Training, Composed: composed}
+			b := &layers.Build{Training: true, Composed: composed}
 			a := must.Get(layers.NewMultiHeadAttention(must.Get(layers.NewParams(dt, 5))(t), dim, config))(t)
 			operand := func(name string, seed uint64, length, width int) *G.Node {
 				return input(g, name, as(dt, l.lay(random(seed, n.B*length*width).Float64s(), n.B, 1, length, width)))
@@ -64,7 +64,7 @@ func TestFormsOfMultiHeadAttentionAgree(t *testing.T) {
 // TestFusedKeepsNoWeights checks that only the composed form and CaptureWeights make nodes as large as the scores.
 func TestFusedKeepsNoWeights(t *testing.T) {
 	const queries, keys = 7, 11
-	for _, b := range []*layers.Build{{Mode: layers.Training}, {Mode: layers.Training, Composed: true}, {Mode: layers.Training, CaptureWeights: true}} {
+	for _, b := range []*layers.Build{{Training: true}, {Training: true, Composed: true}, {Training: true, CaptureWeights: true}} {
 		c := newBench(t)
 		c.b = b
 		y := c.node(c.multiHead(6, layers.AttentionConfig{Heads: 2}).Forward(b, c.in("x", 2, queries, 6), c.in("y", 2, keys, 6), c.in("z", 2, keys, 6), layers.Mask{}))

@@ -32,7 +32,7 @@ func TestFrozenParametersCostNothing(t *testing.T) {
 					for _, q := range p.All() {
 						q.Frozen = !regexp.MustCompile(learned).MatchString(q.Name)
 					}
-					b := &layers.Build{Mode: layers.Training, Seed: 5, Composed: composed, Buffers: &layers.Buffers{}}
+					b := &layers.Build{Training: true, Seed: 5, Composed: composed, Buffers: &layers.Buffers{}}
 					b.Buffers.Spoil()
 					l := newLossGraph(t, b, 2, 7, 13, logits)
 					bytes = l.noWaste(t, fmt.Sprintf("%s, learned %q", model, learned))

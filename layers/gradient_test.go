@@ -24,7 +24,7 @@ type bench struct {
 }
 
 func newBench(t *testing.T) *bench {
-	return &bench{T: t, g: G.NewGraph(), p: newParams(t), b: &layers.Build{Mode: layers.Training}, dt: tensor.Float64}
+	return &bench{T: t, g: G.NewGraph(), p: newParams(t), b: &layers.Build{Training: true}, dt: tensor.Float64}
 }
 
 // in returns an input of random numbers and adds it to wrt.
@@ -127,13 +127,13 @@ func TestGradientsOfLayers(t *testing.T) {
 				return c.node(l.Forward(c.b, c.in("x", shape...)))
 			})
 			add(fmt.Sprintf("layer norm of %v, no bias %t", tensor.Shape(shape), noBias), func(c *bench) *G.Node {
-				l := must.Get(layers.NewLayerNorm(c.p, 4, layers.NormConfig{NoBias: noBias}))(c)
+				l := must.Get(layers.NewNorm(c.p, 4, layers.NormConfig{NoBias: noBias}))(c)
 				return c.node(l.Forward(c.b, c.in("x", shape...)))
 			})
 		}
 		for heads := 1; heads <= 2; heads++ {
 			add(fmt.Sprintf("rms norm of %v, %d heads", tensor.Shape(shape), heads), func(c *bench) *G.Node {
-				l := must.Get(layers.NewRMSNorm(c.p, 4/heads, layers.NormConfig{Eps: 0.01}))(c)
+				l := must.Get(layers.NewNorm(c.p, 4/heads, layers.NormConfig{Kind: "rms", Eps: 0.01}))(c)
 				return c.node(l.Heads(c.b, c.in("x", shape...), heads))
 			})
 		}
@@ -211,7 +211,7 @@ func TestSizesOfOne(t *testing.T) {
 			})
 		}
 		add("rms norm", func(c *bench, x *G.Node) (*G.Node, error) {
-			return must.Get(layers.NewRMSNorm(c.p, 1, layers.NormConfig{Eps: 0.1}))(c).Forward(c.b, x)
+			return must.Get(layers.NewNorm(c.p, 1, layers.NormConfig{Kind: "rms", Eps: 0.1}))(c).Forward(c.b, x)
 		})
 		for _, a := range everyActivation {
 			add("gated feed-forward with "+a.String(), func(c *bench, x *G.Node) (*G.Node, error) {

@@ -75,7 +75,7 @@ func TestCollidingNames(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantError(t, build(), keyTwin, valueTwin, "another name")
+			must.Fail(t, build(), keyTwin, valueTwin, "another name")
 		})
 	}
 }
@@ -90,7 +90,7 @@ func TestManyBlocks(t *testing.T) {
 			Vocab: 3, Positions: layers.Rotary{}, Dim: 2, Layers: blocks, Block: layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Hidden: 2}},
 		}))(t)
 		g := G.NewGraph()
-		b := &layers.Build{Mode: layers.Training}
+		b := &layers.Build{Training: true}
 		logits := must.Get(model.Forward(b, input(g, "ids", dense([]int{0, 1, 2}, 1, 3)), layers.Mask{}))(t)
 		loss := must.Get(mean(layers.CrossEntropy(b, logits, input(g, "targets", dense([]int{1, 2, 0}, 1, 3)), layers.CrossEntropyOptions{})))(t)
 		gradients(t, loss, b.Learnables()...)

@@ -13,7 +13,7 @@ import (
 type Transform struct {
 	Linear     *Linear
 	Activation Activation
-	Norm       Norm // nil for none
+	Norm       *Norm // nil for none
 }
 
 // TransformConfig describes a Transform.
@@ -34,7 +34,7 @@ func newTransform(p *Params, dim int, c *TransformConfig, norm NormConfig) (*Tra
 		return nil, fmt.Errorf("%s: %w", p.scopeName("transform"), err)
 	}
 	if t.Linear, err = NewLinear(p.Scope("linear"), dim, dim, LinearConfig{NoBias: c.NoBias}); err == nil && c.Norm {
-		t.Norm, err = newNorm(p.Scope("norm"), dim, norm)
+		t.Norm, err = NewNorm(p.Scope("norm"), dim, norm)
 	}
 	return t, err
 }
@@ -45,8 +45,8 @@ func (t *Transform) Forward(b *Build, x *G.Node) (*G.Node, error) {
 		return x, nil
 	}
 	x, err := t.Linear.activated(b, x, t.Activation)
-	if err != nil || t.Norm == nil {
-		return x, err
+	if err != nil {
+		return nil, err
 	}
 	return t.Norm.Forward(b, x)
 }
@@ -99,17 +99,9 @@ func (t *Trunk) CrossEntropy(b *Build, states, targets *G.Node, o CrossEntropyOp
 	return HeadCrossEntropy(b, states, t.Head, t.softcap, targets, o)
 }
 
-// normed applies the norm that follows the blocks, if there is one. Its arguments are a result of states.
-func (t *Trunk) normed(b *Build, x *G.Node, err error) (*G.Node, error) {
-	if err != nil || t.Norm == nil {
-		return x, err
-	}
-	return t.Norm.Forward(b, x)
-}
-
 // finish applies the norm and the head that follow the blocks.
 func (t *Trunk) finish(b *Build, x *G.Node) (*G.Node, error) {
-	x, err := t.normed(b, x, nil)
+	x, err := t.Norm.Forward(b, x)
 	if err != nil || t.Head == nil {
 		return x, err
 	}

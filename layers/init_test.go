@@ -107,8 +107,7 @@ func TestInitErrors(t *testing.T) {
 		"a func and a kind": {layers.Init{Kind: "ones", Func: func(*rand.Rand, []float64, []int) {}}, []string{"a Func can't have a Kind", "ones"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := newParams(t).New("w", tc.init, 2, 3)
-			wantError(t, err, append(tc.want, `parameter "w"`)...)
+			must.Refuse(newParams(t).New("w", tc.init, 2, 3))(t, append(tc.want, `parameter "w"`)...)
 		})
 	}
 }

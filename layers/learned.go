@@ -50,7 +50,7 @@ func (l *learned) Embed(b *Build, x, positions *G.Node) (*G.Node, error) {
 		if t := x.Shape()[x.Dims()-2]; t > s[0] {
 			return nil, fmt.Errorf("%s: a sequence can have at most %d positions, got %d", l.name, s[0], t)
 		}
-		return ops.AddRows(b.Env(), x, w)
+		return ops.AddRows(b.Env(), x, w, x.Shape()[x.Dims()-2])
 	}
 	ids, err := positionIDs(b, l.name, x, positions, s[0])
 	if err != nil {

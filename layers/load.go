@@ -11,6 +11,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/text"
 )
@@ -92,10 +93,7 @@ func (s source) named(err error) error {
 }
 
 func (p *Params) load(o LoadOptions, sources ...source) (LoadReport, error) {
-	if p.dtype == tensor.Float32 {
-		return load[float32](p.set, o, sources)
-	}
-	return load[float64](p.set, o, sources)
+	return ops.ByDtype(p, load[float32], load[float64])(p.set, o, sources)
 }
 
 func load[T float32 | float64](s *paramSet, o LoadOptions, sources []source) (l LoadReport, err error) {

@@ -71,7 +71,7 @@ func TestLoadOptions(t *testing.T) {
 			file := weightFileOf(t, test.file...)
 			l, err := p.LoadFrom(bytes.NewReader(file), int64(len(file)), test.options)
 			if test.err != "" {
-				wantError(t, err, test.err)
+				must.Fail(t, err, test.err)
 			} else {
 				must.Do(t, err)
 			}
@@ -117,6 +117,5 @@ func TestLoadJudgesTheHeader(t *testing.T) {
 	header := fmt.Sprintf(`{"w":{"dtype":"F32","shape":[%d],"data_offsets":[0,%d]}}`, numbers, 4*numbers)
 	file := append([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}, header...)
 	p := newWeights(t, tensor.Float32, 1)
-	_, err := p.LoadFrom(bytes.NewReader(file), int64(len(file))+4*numbers, layers.LoadOptions{})
-	wantError(t, err, "don't fit the model", fmt.Sprintf(`unexpected: "w" of shape (%d)`, numbers))
+	must.Refuse(p.LoadFrom(bytes.NewReader(file), int64(len(file))+4*numbers, layers.LoadOptions{}))(t, "don't fit the model", fmt.Sprintf(`unexpected: "w" of shape (%d)`, numbers))
 }

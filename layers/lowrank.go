@@ -221,10 +221,7 @@ func (b *Build) lowRank(x *G.Node, weight *Param) (u, v *G.Node, scale float64, 
 // Merge adds s·B·A to the weights of the targets and copies the parameters in Whole, so that the model computes the
 // same without the Adapter, up to rounding. It returns an error and changes nothing if base lacks one of them.
 func (a *Adapter) Merge(base *Params) error {
-	if base.dtype == tensor.Float32 {
-		return merge[float32](a, base)
-	}
-	return merge[float64](a, base)
+	return ops.ByDtype(base, merge[float32], merge[float64])(a, base)
 }
 
 func merge[T float32 | float64](a *Adapter, base *Params) error {

@@ -105,20 +105,18 @@ func TestAdapterErrors(t *testing.T) {
 		`no layer is named "p"`:                                  {Rank: 1, Whole: []string{"p"}},
 		"inputs of the same width, got 4 before and 16 for down": {Rank: 1, Joint: [][]string{{"up", "down"}}},
 	} {
-		_, err := layers.NewAdapter(p, c, 1)
-		wantError(t, err, "adapter: ", want)
+		must.Refuse(layers.NewAdapter(p, c, 1))(t, "adapter: ", want)
 	}
 	a := must.Get(layers.NewAdapter(p, layers.LowRank{Rank: 1}, 1))(t)
 	other, another := newParams(t), newParams(t)
 	must.Get(layers.NewFeedForward(other, 5, layers.FeedForwardConfig{}))(t)
 	must.Get(layers.NewLinear(another.Scope("up"), 4, 16, layers.LinearConfig{}))(t)
-	wantError(t, a.Merge(other), `"up.lora_a" must have shape (1, 5), got (1, 4)`)
+	must.Fail(t, a.Merge(other), `"up.lora_a" must have shape (1, 5), got (1, 4)`)
 	before := another.Snapshot()
 	randomise(a.Params)
-	wantError(t, a.Merge(another), `no layer for "down.lora_a"`)
+	must.Fail(t, a.Merge(another), `no layer for "down.lora_a"`)
 	sameBits(t, "the weight after an error", another.All()[0].Value.Float64s(), before[0].Float64s())
-	_, err := layers.NewAdapter(newParams(t), layers.LowRank{Rank: 1}, 1)
-	wantError(t, err, "the model has no Linear besides heads")
+	must.Refuse(layers.NewAdapter(newParams(t), layers.LowRank{Rank: 1}, 1))(t, "the model has no Linear besides heads")
 }
 
 // TestAdapters checks models of every kind with adapters. A new adapter changes no output. A trained one changes the
@@ -132,11 +130,11 @@ func TestAdapters(t *testing.T) {
 			c := layers.LowRank{Rank: 2, Alpha: 3, Joint: [][]string{{"query", "key", "value"}}, Whole: []string{"norm2"}, Dropout: 0.3}
 			a := must.Get(layers.NewAdapter(p, c, 1))(t)
 			// run returns the loss and the logits, and the gradients in a graph for training.
-			run := func(mode layers.Mode, a *layers.Adapter) [][]float64 {
-				b := &layers.Build{Mode: mode, Seed: 5, Adapter: a, Buffers: &layers.Buffers{}}
+			run := func(training bool, a *layers.Adapter) [][]float64 {
+				b := &layers.Build{Training: training, Seed: 5, Adapter: a, Buffers: &layers.Buffers{}}
 				b.Buffers.Spoil()
 				l := newLossGraph(t, b, 2, 7, 13, logits)
-				if mode == layers.Training {
+				if training {
 					for _, n := range b.Learnables() {
 						if a.Params.Get(n.Name()) == nil {
 							t.Errorf("%s: %s is learned", model, n.Name())
@@ -146,22 +144,22 @@ func TestAdapters(t *testing.T) {
 				}
 				return l.run(t, 3)
 			}
-			base := run(layers.Evaluation, nil)
-			sameBits(t, model+": a new adapter", run(layers.Evaluation, a)[1], base[1])
+			base := run(false, nil)
+			sameBits(t, model+": a new adapter", run(false, a)[1], base[1])
 			for i, q := range a.Params.All() {
 				if strings.Contains(q.Name, "lora_") {
 					must.Do(t, q.Value.Memset(as(dt, random(uint64(i), 1)).Get(0)))
 				}
 			}
-			got, merged := run(layers.Evaluation, a), p.Snapshot()
+			got, merged := run(false, a), p.Snapshot()
 			must.Do(t, a.Merge(p))
 			tol := map[tensor.Dtype]float64{tensor.Float32: 1e-4, tensor.Float64: 1e-12}[dt]
-			near(t, fmt.Sprintf("%s, %v: merged", model, dt), got[1], run(layers.Evaluation, nil)[1], tol)
+			near(t, fmt.Sprintf("%s, %v: merged", model, dt), got[1], run(false, nil)[1], tol)
 			must.Do(t, p.Restore(merged))
 			if slices.Equal(got[1], base[1]) {
 				t.Errorf("%s: the adapter changes nothing", model)
 			}
-			if grads := run(layers.Training, a)[2:]; len(grads) == 0 || slices.ContainsFunc(grads, allZero) {
+			if grads := run(true, a)[2:]; len(grads) == 0 || slices.ContainsFunc(grads, allZero) {
 				t.Errorf("%s: %d gradients, or one of them is 0", model, len(grads))
 			}
 		}
@@ -183,7 +181,7 @@ func TestAdapterDropout(t *testing.T) {
 		x := must.Get(layers.Dropout{P: drop}.Forward(b, input(G.NewGraph(), "x", random(1, 5, 4))))(t)
 		return read(t, must.Get(linears[0].Forward(b, x))(t), must.Get(linears[1].Forward(b, x))(t))
 	}
-	training := layers.Build{Mode: layers.Training, Seed: 3}
+	training := layers.Build{Training: true, Seed: 3}
 	adapted, dropped := training, training
 	adapted.Adapter = a
 	got, whole, without := outputs(&adapted, 0), outputs(&layers.Build{}, 0), outputs(&dropped, 0.5)

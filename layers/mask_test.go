@@ -42,7 +42,7 @@ func hide(t *testing.T, cases []hidingCase) {
 					continue
 				}
 				t.Run(name, func(t *testing.T) {
-					build.Mode = layers.Training
+					build.Training = true
 					names, run := tc.graph(t, dt, build)
 					want := run(0)
 					for _, fill := range []float64{-3.25, 1e6, math.NaN(), inf, -inf} {
@@ -351,7 +351,7 @@ func TestTokensThatCannotMatter(t *testing.T) {
 	for name, model := range map[string]func(c *bench, ids *G.Node) *G.Node{"encoder's padding": encoder, "decoder's future": decoder} {
 		t.Run(name, func(t *testing.T) {
 			run := func(filler int) [][]float64 {
-				c := &bench{T: t, g: G.NewGraph(), p: newParams(t), b: &layers.Build{Mode: layers.Training, Seed: 4}}
+				c := &bench{T: t, g: G.NewGraph(), p: newParams(t), b: &layers.Build{Training: true, Seed: 4}}
 				ids := []int{1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4}
 				targets := slices.Clone(ids)
 				eachRow([]int{2, 6}, func(r, b, i int) {

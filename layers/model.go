@@ -102,9 +102,9 @@ type Trunk struct {
 	Embedding     *Embedding // nil without a vocabulary
 	Segments      *Embedding // nil without segments
 	Positions     Positions
-	EmbeddingNorm Norm // nil unless the configuration has EmbeddingNorm
+	EmbeddingNorm *Norm // nil unless the configuration has EmbeddingNorm
 	Blocks        []*Block
-	Norm          Norm       // after the last block; nil with PostNorm unless FinalNorm is set
+	Norm          *Norm      // after the last block; nil with PostNorm unless FinalNorm is set
 	Transform     *Transform // before the head; nil for none
 	Head          *Linear    // nil without a head
 
@@ -152,12 +152,12 @@ func newTrunk(p *Params, name string, c ModelConfig, table *Param, newBlock bloc
 		return nil, fmt.Errorf("%s: the New of its Positions, a %T, returned nil: return NoPositions{} for none", t.name, c.Positions)
 	}
 	if c.EmbeddingNorm {
-		if t.EmbeddingNorm, err = newNorm(p.Scope("embeddingnorm"), c.Dim, c.Block.Norm); err != nil {
+		if t.EmbeddingNorm, err = NewNorm(p.Scope("embeddingnorm"), c.Dim, c.Block.Norm); err != nil {
 			return nil, err
 		}
 	}
 	if !c.Block.PostNorm || c.FinalNorm {
-		if t.Norm, err = newNorm(p.Scope("norm"), c.Dim, c.Block.Norm); err != nil {
+		if t.Norm, err = NewNorm(p.Scope("norm"), c.Dim, c.Block.Norm); err != nil {
 			return nil, err
 		}
 	}
@@ -234,12 +234,7 @@ func (t *Trunk) states(b *Build, x, memory, positions *G.Node, self, cross Mask)
 	if x, err = t.Positions.Embed(b, x, positions); err != nil {
 		return nil, err
 	}
-	if t.EmbeddingNorm != nil {
-		if x, err = t.EmbeddingNorm.Forward(b, x); err != nil {
-			return nil, err
-		}
-	}
-	if x, err = t.dropout.Forward(b, x); err != nil {
+	if x, err = chain(b, x, t.EmbeddingNorm, t.dropout); err != nil {
 		return nil, err
 	}
 	for _, block := range t.Blocks {
@@ -262,7 +257,7 @@ func (t *Trunk) addSegments(b *Build, x *G.Node, tokens tensor.Shape) (*G.Node, 
 		if err != nil {
 			return nil, err
 		}
-		return ops.AddFirstRow(b.Env(), x, table)
+		return ops.AddRows(b.Env(), x, table, 1)
 	case !b.Segments.Shape().Eq(tokens):
 		return nil, fmt.Errorf("%s: the Build's Segments must have the shape of the tokens, %v, got %v", t.name, tokens, b.Segments.Shape())
 	}

@@ -26,7 +26,7 @@ type MultiHeadAttention struct {
 	Query, Key, Value *Linear // W_q (H·K, Dim), W_k (G·K, KeyInput), W_v (G·V, ValueInput)
 	Output            *Linear // W_o (Dim, H·V); nil with NoOutput
 
-	QueryNorm, KeyNorm *RMSNorm // (K); nil without QKNorm
+	QueryNorm, KeyNorm *Norm // (K); nil without QKNorm
 
 	// Positions is the position scheme for queries, keys and scores; nil for none. With a scheme, queries and keys must
 	// be tokens of the same sequence. The Build's Positions, if not nil, are the positions of these tokens. Encoders
@@ -51,10 +51,10 @@ type AttentionConfig struct {
 	KeyInput   int `json:"key_input,omitzero"`   // width of Forward's argument key; D if 0
 	ValueInput int `json:"value_input,omitzero"` // width of Forward's argument value; KeyInput if 0
 
-	// QKNorm applies one RMSNorm to the queries of all heads and a second RMSNorm to the keys, before any rotation
+	// QKNorm applies one Norm of kind rms to the queries of all heads and a second one to the keys, before any rotation
 	// (Henry et al., 2020; Dehghani et al., 2023). It adds the parameters querynorm.weight and keynorm.weight.
 	QKNorm  bool    `json:"qk_norm,omitzero"`
-	NormEps float64 `json:"norm_eps,omitzero"` // Eps of these RMSNorms; 1e-6 if 0
+	NormEps float64 `json:"norm_eps,omitzero"` // Eps of these Norms; 1e-6 if 0
 
 	TieQueryKey bool `json:"tie_query_key,omitzero"` // use one layer for Query and Key: W_k is W_q and b_k is b_q
 
@@ -162,10 +162,11 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 	if !c.QKNorm {
 		return a, nil
 	}
-	if a.QueryNorm, err = NewRMSNorm(p.Scope("querynorm"), c.HeadDim, NormConfig{Eps: c.NormEps}); err != nil {
+	norm := NormConfig{Kind: "rms", Eps: c.NormEps}
+	if a.QueryNorm, err = NewNorm(p.Scope("querynorm"), c.HeadDim, norm); err != nil {
 		return nil, err
 	}
-	a.KeyNorm, err = NewRMSNorm(p.Scope("keynorm"), c.HeadDim, NormConfig{Eps: c.NormEps})
+	a.KeyNorm, err = NewNorm(p.Scope("keynorm"), c.HeadDim, norm)
 	return a, err
 }
 
@@ -249,7 +250,7 @@ func (a *MultiHeadAttention) project(b *Build, l *Linear, what string, x, earlie
 
 // place normalises the heads of queries or keys, of shape (B, T, heads·K), if norm isn't nil. It rotates them by their
 // positions if there are Positions.
-func (a *MultiHeadAttention) place(b *Build, x *G.Node, norm *RMSNorm, heads int, positions *G.Node) (_ *G.Node, err error) {
+func (a *MultiHeadAttention) place(b *Build, x *G.Node, norm *Norm, heads int, positions *G.Node) (_ *G.Node, err error) {
 	if norm != nil {
 		if x, err = norm.forwardHeads(b, x, heads); err != nil {
 			return nil, err

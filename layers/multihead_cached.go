@@ -102,7 +102,7 @@ func (b *Build) cached() error {
 	if b.Cache == nil {
 		return errNoCache
 	}
-	if b.Mode == Training {
+	if b.Training {
 		return errors.New("a graph with a Cache must be for evaluation, because cached keys and values have no gradient")
 	}
 	return nil

@@ -13,26 +13,34 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// A Norm normalises the last axis. LayerNorm and RMSNorm are Norms.
-type Norm interface {
-	Forward(b *Build, x *G.Node) (*G.Node, error)
+// A Norm normalises the last axis, then multiplies by a learned scale γ. Make one with NewNorm. There are two kinds:
+//
+//   - "layer" is LayerNorm, y = (x − mean)/√(variance + Eps)·γ + β, with mean 0 and variance 1 before γ and a learned
+//     shift β (Ba, Kiros and Hinton, 2016).
+//   - "rms" is RMSNorm, y = x/√(mean(x²) + Eps)·γ (Zhang and Sennrich, 2019). It doesn't subtract the mean.
+type Norm struct {
+	Weight *Param // γ, (Dim)
+	Bias   *Param // β, (Dim); nil for none
+
+	rms  bool
+	eps  float64
+	name string
 }
 
-// NormConfig describes a LayerNorm or an RMSNorm.
+// NormConfig describes a Norm.
 type NormConfig struct {
-	Kind string `json:"kind,omitzero"` // in a BlockConfig: "layer" for a LayerNorm or "rms" for an RMSNorm; layer if empty
-
-	// Eps prevents a division by zero. 0 means 1e-5 for a LayerNorm, and 1e-6 for an RMSNorm, as in T5 and Llama. (The
-	// default of PyTorch's nn.RMSNorm is the dtype's machine epsilon: 1.2e-7 for float32, 2.2e-16 for float64.)
+	Kind string `json:"kind,omitzero"` // "layer" or "rms"; layer if empty
+	// Eps prevents a division by zero. 0 means 1e-5 for the kind layer, and 1e-6 for the kind rms, as in T5 and Llama.
+	// (The default of PyTorch's nn.RMSNorm is the dtype's machine epsilon: 1.2e-7 for float32, 2.2e-16 for float64.)
 	Eps float64 `json:"eps,omitzero"`
 
-	NoBias bool `json:"no_bias,omitzero"` // leave out β in a LayerNorm; an RMSNorm never has β
+	NoBias bool `json:"no_bias,omitzero"` // leave out β of the kind layer; the kind rms never has β
 }
 
-// norms lists the kinds of norm, the default first.
-var norms = choices.Table[func(p *Params, dim int, c NormConfig) (Norm, error)]{
-	{Name: "layer", About: "mean 0 and variance 1, then a learned scale and shift (LayerNorm)", Value: func(p *Params, dim int, c NormConfig) (Norm, error) { return NewLayerNorm(p, dim, c) }},
-	{Name: "rms", About: "division by the root mean square, then a learned scale (RMSNorm)", Value: func(p *Params, dim int, c NormConfig) (Norm, error) { return NewRMSNorm(p, dim, c) }},
+// norms lists the kinds of norm, the default first. The value is the default of Eps.
+var norms = choices.Table[float64]{
+	{Name: "layer", About: "mean 0 and variance 1, then a learned scale and shift (LayerNorm)", Value: 1e-5},
+	{Name: "rms", About: "division by the root mean square, then a learned scale (RMSNorm)", Value: 1e-6},
 }
 
 var normChoice = choices.Choice{
@@ -64,99 +72,51 @@ func (c NormConfig) unknown() error {
 	return fmt.Errorf("there is no norm of kind %.100q: use one of %s%s", c.Kind, norms, text.DidYouMean(c.Kind, norms.Names()))
 }
 
-// newNorm makes a norm of the configuration's Kind.
-func newNorm(p *Params, dim int, c NormConfig) (Norm, error) {
-	norm, ok := norms.Get(cmp.Or(c.Kind, norms[0].Name))
+// NewNorm makes a Norm for vectors of width dim. Its parameters are "weight", set to ones, and, for the kind layer
+// unless NoBias, "bias", set to zeros.
+func NewNorm(p *Params, dim int, c NormConfig) (*Norm, error) {
+	kind := cmp.Or(c.Kind, norms[0].Name)
+	eps, ok := norms.Get(kind)
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", p.scopeName("norm"), c.unknown())
 	}
-	return norm(p, dim, c)
-}
-
-// checkNorm checks the width and Eps of a norm. The lower limit keeps Eps above 0 in float32.
-func checkNorm(layer string, dim int, eps float64) error {
-	if !(eps >= 1e-30 && eps <= ops.Largest) {
-		return fmt.Errorf("%s: Eps must be from 1e-30 to %v, got %v", layer, ops.Largest, eps)
+	n := &Norm{rms: kind == "rms", eps: cmp.Or(c.Eps, eps), name: p.scopeName(kind + " norm")}
+	if !(n.eps >= 1e-30 && n.eps <= ops.Largest) { // the lower limit keeps it above 0 in float32
+		return nil, fmt.Errorf("%s: Eps must be from 1e-30 to %v, got %v", n.name, ops.Largest, n.eps)
 	}
-	return positive(layer, size{"Dim", dim})
-}
-
-// LayerNorm normalises the last axis to mean 0 and variance 1, then applies a learned scale and shift: y = (x −
-// mean)/√(variance + Eps)·γ + β (Ba, Kiros and Hinton, 2016). Make one with NewLayerNorm.
-type LayerNorm struct {
-	Weight *Param // γ, (Dim)
-	Bias   *Param // β, (Dim); nil for none
-
-	eps  float64
-	name string
-}
-
-// NewLayerNorm makes a LayerNorm for vectors of width dim; it ignores the configuration's Kind. Its parameters are
-// "weight", set to ones, and, unless NoBias, "bias", set to zeros.
-func NewLayerNorm(p *Params, dim int, c NormConfig) (*LayerNorm, error) {
-	l := &LayerNorm{eps: cmp.Or(c.Eps, 1e-5), name: p.scopeName("layer norm")}
-	err := checkNorm(l.name, dim, l.eps)
+	err := positive(n.name, size{"Dim", dim})
 	if err != nil {
 		return nil, err
 	}
-	if l.Weight, err = p.New("weight", Ones(), dim); err != nil {
-		return nil, err
+	if n.Weight, err = p.New("weight", Ones(), dim); err == nil && !n.rms && !c.NoBias {
+		n.Bias, err = p.New("bias", Zeros(), dim)
 	}
-	if !c.NoBias {
-		l.Bias, err = p.New("bias", Zeros(), dim)
-	}
-	return l, err
+	return n, err
 }
 
-// Forward normalises x of shape (…, Dim).
-func (l *LayerNorm) Forward(b *Build, x *G.Node) (*G.Node, error) {
-	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[0]); err != nil {
-		return nil, err
-	}
-	gamma, err := b.Bind(x.Graph(), l.Weight)
-	if err != nil {
-		return nil, err
-	}
-	beta, err := b.Bind(x.Graph(), l.Bias)
-	if err != nil {
-		return nil, err
-	}
-	return ops.LayerNorm(b.Env(), x, gamma, beta, l.eps)
-}
-
-// RMSNorm divides the last axis by its root mean square, then applies a learned scale: y = x/√(mean(x²) + Eps)·γ (Zhang
-// and Sennrich, 2019). Unlike LayerNorm, it doesn't subtract the mean, and it has no β. Make one with NewRMSNorm.
-type RMSNorm struct {
-	Weight *Param // γ, (Dim)
-
-	eps  float64
-	name string
-}
-
-// NewRMSNorm makes an RMSNorm for vectors of width dim; it ignores the configuration's Kind. Its parameter is "weight",
-// set to ones.
-func NewRMSNorm(p *Params, dim int, c NormConfig) (*RMSNorm, error) {
-	l := &RMSNorm{eps: cmp.Or(c.Eps, 1e-6), name: p.scopeName("rms norm")}
-	err := checkNorm(l.name, dim, l.eps)
-	if err != nil {
-		return nil, err
-	}
-	l.Weight, err = p.New("weight", Ones(), dim)
-	return l, err
-}
-
-// Forward normalises x of shape (…, Dim).
-func (l *RMSNorm) Forward(b *Build, x *G.Node) (*G.Node, error) { return l.forwardHeads(b, x, 1) }
+// Forward normalises x of shape (…, Dim). A nil Norm returns x.
+func (n *Norm) Forward(b *Build, x *G.Node) (*G.Node, error) { return n.forwardHeads(b, x, 1) }
 
 // forwardHeads normalises each head of x separately, with the same weight. x has shape (…, heads·Dim), with the heads
-// side by side. Attention with QKNorm uses it (Henry et al., 2020; Dehghani et al., 2023).
-func (l *RMSNorm) forwardHeads(b *Build, x *G.Node, heads int) (*G.Node, error) {
-	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), heads*l.Weight.Value.Shape()[0]); err != nil {
+// side by side; with more than one head, the kind must be rms. Attention with QKNorm uses it (Henry et al., 2020;
+// Dehghani et al., 2023).
+func (n *Norm) forwardHeads(b *Build, x *G.Node, heads int) (*G.Node, error) {
+	if n == nil {
+		return x, nil
+	}
+	if err := checkInput(n.name, "the input", x, n.Weight.Value.Dtype(), heads*n.Weight.Value.Shape()[0]); err != nil {
 		return nil, err
 	}
-	gamma, err := b.Bind(x.Graph(), l.Weight)
+	gamma, err := b.Bind(x.Graph(), n.Weight)
 	if err != nil {
 		return nil, err
 	}
-	return ops.RMSNorm(b.Env(), x, gamma, l.eps)
+	if n.rms {
+		return ops.RMSNorm(b.Env(), x, gamma, n.eps)
+	}
+	beta, err := b.Bind(x.Graph(), n.Bias)
+	if err != nil {
+		return nil, err
+	}
+	return ops.LayerNorm(b.Env(), x, gamma, beta, n.eps)
 }

@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -108,8 +109,7 @@ func TestOptionErrors(t *testing.T) {
 					return c.in(name, shape...)
 				}
 				q, k, v := operand("q", tc.q, []int{2, 4, 3, 6}), operand("k", tc.k, []int{2, 2, 5, 6}), operand("v", tc.v, []int{2, 2, 5, 4})
-				_, err := layers.ScaledDotProduct(c.b, q, k, v, tc.options(c))
-				wantError(t, err, append([]string{"scaled dot-product attention"}, tc.want...)...)
+				must.Refuse(layers.ScaledDotProduct(c.b, q, k, v, tc.options(c)))(t, append([]string{"scaled dot-product attention"}, tc.want...)...)
 			})
 		}
 	}

@@ -137,7 +137,7 @@ func TestOnnxDropout(t *testing.T) {
 		p := 0.1 + 0.6*r.Float64()
 		c.options.Dropout = p
 		dt := []tensor.Dtype{tensor.Float64, tensor.Float32}[r.IntN(2)]
-		b := layers.Build{Mode: layers.Training, Seed: r.Uint64(), Runs: r.Uint64N(3), Composed: true}
+		b := layers.Build{Training: true, Seed: r.Uint64(), Runs: r.Uint64N(3), Composed: true}
 		what = fmt.Sprintf("%s: %v of %v, %v", what, l, dt, c)
 		g := c.gradient()
 		got := c.run(t, l, dt, b, g)
@@ -170,7 +170,7 @@ func TestOnnxNotFinite(t *testing.T) {
 		}
 		x := operands[r.IntN(len(operands))]
 		x[r.IntN(len(x))] = onnxFills[r.IntN(3)]
-		b, g := layers.Build{Mode: layers.Training, Seed: r.Uint64()}, c.gradient()
+		b, g := layers.Build{Training: true, Seed: r.Uint64()}, c.gradient()
 		fused := c.run(t, l, tensor.Float64, b, g)
 		b.Composed = true
 		composed := c.run(t, l, tensor.Float64, b, g)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/ops"
 )
 
 // A Param is a learnable tensor with a name. It belongs to no graph. Build.Bind adds a node for it to a graph; the
@@ -183,10 +184,7 @@ func (p *Params) Snapshot() []*tensor.Dense {
 // Restore sets all parameters to the values of a Snapshot. The parameters keep their tensors and memory. If the number
 // of values, a shape or a dtype differs, Restore returns an error and changes nothing.
 func (p *Params) Restore(snapshot []*tensor.Dense) error {
-	if p.dtype == tensor.Float32 {
-		return restore[float32](p.All(), snapshot)
-	}
-	return restore[float64](p.All(), snapshot)
+	return ops.ByDtype(p, restore[float32], restore[float64])(p.All(), snapshot)
 }
 
 func restore[T float32 | float64](params []*Param, snapshot []*tensor.Dense) error {
@@ -251,13 +249,7 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 	h := fnv.New64a()
 	h.Write([]byte(full))
 	rng := rand.New(rand.NewPCG(p.seed, h.Sum64()))
-	var backing any
-	var err error
-	if p.dtype == tensor.Float32 {
-		backing, err = drawValues[float32](p.blank, init, rng, numbers, shape)
-	} else {
-		backing, err = drawValues[float64](p.blank, init, rng, numbers, shape)
-	}
+	backing, err := ops.ByDtype(p, drawValues[float32], drawValues[float64])(p.blank, init, rng, numbers, shape)
 	if err != nil {
 		return nil, fmt.Errorf("parameter %q: %w", full, err)
 	}
@@ -269,8 +261,8 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 }
 
 // drawValues returns the initial values of a parameter.
-func drawValues[T float32 | float64](blank bool, init Init, rng *rand.Rand, numbers int, shape []int) (values []T, err error) {
-	values = memory.Huge(make([]T, numbers))
+func drawValues[T float32 | float64](blank bool, init Init, rng *rand.Rand, numbers int, shape []int) (backing any, err error) {
+	values := memory.Huge(make([]T, numbers))
 	if !blank {
 		err = fill(init, rng, values, shape)
 	}

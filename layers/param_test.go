@@ -95,7 +95,7 @@ func TestRestoreRefuses(t *testing.T) {
 		{with(dense(make([]float32, 6), 3, 2)), `the snapshot: parameter "b" must have shape (2, 3), got (3, 2)`},
 		{with(dense(make([]float32, 6), 6)), `the snapshot: parameter "b" must have shape (2, 3), got (6)`},
 	} {
-		wantError(t, p.Restore(test.snapshot), test.want)
+		must.Fail(t, p.Restore(test.snapshot), test.want)
 		if !sameWeights(weightBits(p), before) {
 			t.Errorf("%s: the error changed parameters", test.want)
 		}
@@ -124,7 +124,7 @@ func TestFreeze(t *testing.T) {
 			l1 := must.Get(layers.NewLinear(p.Scope("l1"), 3, 3, layers.LinearConfig{}))(t)
 			err := p.Freeze(test.names...)
 			if test.err != "" {
-				wantError(t, err, test.err)
+				must.Fail(t, err, test.err)
 			} else {
 				must.Do(t, err)
 			}
@@ -159,7 +159,6 @@ func TestBlank(t *testing.T) {
 		if q := must.Get(p.New("one", layers.Ones(), 2))(t); floats(t, q.Value)[1] != 1 {
 			t.Errorf("got %v, want ones", q)
 		}
-		_, err := blank.New("wrong", layers.Init{Kind: "wrong"}, 2)
-		wantError(t, err, "there is no initialiser")
+		must.Refuse(blank.New("wrong", layers.Init{Kind: "wrong"}, 2))(t, "there is no initialiser")
 	}
 }

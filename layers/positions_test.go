@@ -97,18 +97,14 @@ func TestPositionsErrors(t *testing.T) {
 		b.Positions = input(g, fmt.Sprint("positions", shape), tensor.New(tensor.WithShape(shape...), tensor.Of(tensor.Int)))
 		return b
 	}
-	_, err := model.Forward(positions(2), ids, layers.Mask{})
-	wantError(t, err, "d.positions", "shape (1) or (1, 2)", "(2)")
+	must.Refuse(model.Forward(positions(2), ids, layers.Mask{}))(t, "d.positions", "shape (1) or (1, 2)", "(2)")
 	b.Cache = must.Get(layers.NewCache(1, 3))(t)
-	_, err = model.Forward(positions(1), ids, layers.Mask{})
-	wantError(t, err, "decoder d", "Positions", "Cache")
+	must.Refuse(model.Forward(positions(1), ids, layers.Mask{}))(t, "decoder d", "Positions", "Cache")
 	b.Cache = nil
-	_, err = pair.Forward(positions(1), ids, ids, layers.Mask{})
-	wantError(t, err, "encoder-decoder ed", "two sequences")
+	must.Refuse(pair.Forward(positions(1), ids, ids, layers.Mask{}))(t, "encoder-decoder ed", "two sequences")
 
 	b.Positions = input(g, "far", dense([]int{2}, 1))
-	_, err = tryRead(t, must.Get(model.Forward(b, ids, layers.Mask{}))(t))
-	wantError(t, err, "d.positions", "position 3 of sequence 0", "0 and 2")
+	must.Refuse(tryRead(t, must.Get(model.Forward(b, ids, layers.Mask{}))(t)))(t, "d.positions", "position 3 of sequence 0", "0 and 2")
 }
 
 // TestDecodersRefuseOffsets checks that a decoder's mask can't have offsets: offsets could let tokens see the future.
@@ -118,8 +114,7 @@ func TestDecodersRefuseOffsets(t *testing.T) {
 	ids := input(g, "ids", dense([]int{1, 2}, 1, 2))
 	b := &layers.Build{}
 	for _, m := range []layers.Mask{{Offset: 1}, {Offset: -1}, {Offsets: input(g, "offsets", dense([]int{0}, 1))}} {
-		_, err := model.Forward(b, ids, m)
-		wantError(t, err, "can't have an offset")
+		must.Refuse(model.Forward(b, ids, m))(t, "can't have an offset")
 	}
 }
 

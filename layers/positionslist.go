@@ -36,43 +36,41 @@ func (c PositionsList) New(p *Params, dim int, a AttentionConfig) (Positions, er
 	return list, nil
 }
 
+// schemeJSON is a scheme of a list that can be written to JSON and read back.
+type schemeJSON struct{ PositionsConfig }
+
+func (s schemeJSON) MarshalJSON() ([]byte, error) { return singleSchemes.Marshal(s.PositionsConfig) }
+
+func (s *schemeJSON) UnmarshalJSON(data []byte) (err error) {
+	s.PositionsConfig, err = singleSchemes.Unmarshal(data)
+	return err
+}
+
+// listJSON is a PositionsList in JSON.
+type listJSON struct {
+	Schemes []schemeJSON `json:"schemes,omitzero"`
+}
+
 // MarshalJSON returns the list as JSON. It returns an error if a scheme isn't one of this package's, or is a list.
 func (c PositionsList) MarshalJSON() ([]byte, error) {
-	file := struct {
-		Schemes []json.RawMessage `json:"schemes,omitzero"`
-	}{make([]json.RawMessage, len(c.Schemes))}
-	if c.Schemes == nil {
-		file.Schemes = nil
+	var list listJSON
+	for _, scheme := range c.Schemes {
+		list.Schemes = append(list.Schemes, schemeJSON{scheme})
 	}
-	for i, scheme := range c.Schemes {
-		var err error
-		if file.Schemes[i], err = singleSchemes.Marshal(scheme); err != nil {
-			return nil, err
-		}
-	}
-	return json.Marshal(file)
+	return json.Marshal(list)
 }
 
 // UnmarshalJSON replaces the list with the one in data. It returns an error if a scheme or a field is unknown, or if a
 // scheme is a list.
 func (c *PositionsList) UnmarshalJSON(data []byte) error {
-	var file struct {
-		Schemes []json.RawMessage `json:"schemes"`
-	}
-	if err := choices.Decode(data, &file); err != nil {
+	var list listJSON
+	if err := choices.Decode(data, &list); err != nil {
 		return err
 	}
-	var list PositionsList
-	if file.Schemes != nil {
-		list.Schemes = make([]PositionsConfig, len(file.Schemes))
+	*c = PositionsList{}
+	for _, scheme := range list.Schemes {
+		c.Schemes = append(c.Schemes, scheme.PositionsConfig)
 	}
-	for i, scheme := range file.Schemes {
-		var err error
-		if list.Schemes[i], err = singleSchemes.Unmarshal(scheme); err != nil {
-			return err
-		}
-	}
-	*c = list
 	return nil
 }
 

@@ -104,7 +104,7 @@ func (c precisionCase) gradients(t *testing.T, seed uint64, dt tensor.Dtype, pre
 			targets = append(targets, id)
 		}
 	}
-	g, b := G.NewGraph(), &layers.Build{Mode: layers.Training, Precision: precision}
+	g, b := G.NewGraph(), &layers.Build{Training: true, Precision: precision}
 	logits := must.Get(d.Forward(b, input(g, "ids", dense(inputs, c.Batch, c.Length)), layers.Mask{}))(t)
 	cost := must.Get(mean(layers.CrossEntropy(b, logits, input(g, "targets", dense(targets, c.Batch, c.Length)), layers.CrossEntropyOptions{})))(t)
 	var learnables G.Nodes

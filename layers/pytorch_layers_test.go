@@ -35,7 +35,7 @@ func normSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inp
 	if f.Config.Eps != 1e-5 { // leave PyTorch's default unset, to test that Heed's default is the same
 		c.Eps = f.Config.Eps
 	}
-	l := must.Get(layers.NewLayerNorm(p, 6, c))(t)
+	l := must.Get(layers.NewNorm(p, 6, c))(t)
 	f.fill(t, p)
 	return one(must.Get(l.Forward(b, inputs["x"]))(t))
 }
@@ -112,11 +112,11 @@ func decoderSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, 
 }
 
 func rmsNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
-	c := layers.NormConfig{}
+	c := layers.NormConfig{Kind: "rms"}
 	if f.Config.Eps != 1e-6 { // leave the default unset, to test the default too
 		c.Eps = f.Config.Eps
 	}
-	l := must.Get(layers.NewRMSNorm(p, f.Config.Dim, c))(t)
+	l := must.Get(layers.NewNorm(p, f.Config.Dim, c))(t)
 	f.fill(t, p)
 	if f.Config.Heads == 1 {
 		return one(must.Get(l.Forward(b, inputs["x"]))(t))

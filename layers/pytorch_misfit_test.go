@@ -58,8 +58,7 @@ func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 			p := newParams(t)
 			tc.model(t, p)
 			before := weightBits(p)
-			_, err := p.Load(stateDict(tc.file), layers.LoadOptions{Tensors: torchTensors(p, tc.rename)})
-			wantError(t, err, append(tc.want, stateDict(tc.file), "don't fit the model")...)
+			must.Refuse(p.Load(stateDict(tc.file), layers.LoadOptions{Tensors: torchTensors(p, tc.rename)}))(t, append(tc.want, stateDict(tc.file), "don't fit the model")...)
 			if !sameWeights(weightBits(p), before) {
 				t.Error("the error changed parameters")
 			}
@@ -97,7 +96,7 @@ func TestLoadNamesTheOptionTensors(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := attention(layers.AttentionConfig{}).Load(tc.file, tc.options)
-			wantError(t, err, "don't fit the model", tc.want)
+			must.Fail(t, err, "don't fit the model", tc.want)
 			if tc.want == "" && strings.Contains(err.Error(), "LoadOptions") {
 				t.Errorf("got the error %q, want no option in it", err)
 			}

@@ -162,7 +162,7 @@ func compare(t *testing.T, f fixture, s subject, dt tensor.Dtype, tol float64) {
 		inputs[name] = input(g, "input "+name, a.as(dt))
 	}
 	p := must.Get(layers.NewParams(dt, 1))(t)
-	b := &layers.Build{Mode: layers.Training}
+	b := &layers.Build{Training: true}
 	outs := s(t, f, p, b, inputs)
 
 	var cost *G.Node

@@ -98,10 +98,10 @@ func oneOfEachSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 	block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}
 	embedding := must.Get(layers.NewEmbedding(p.Scope("embedding"), 7, 3, layers.Init{}))(t)
 	linear := must.Get(layers.NewLinear(p.Scope("linear"), 3, dim, layers.LinearConfig{}))(t)
-	norm := must.Get(layers.NewLayerNorm(p.Scope("norm"), dim, layers.NormConfig{}))(t)
+	norm := must.Get(layers.NewNorm(p.Scope("norm"), dim, layers.NormConfig{}))(t)
 	block.PostNorm = true
 	encoder := must.Get(layers.NewEncoderBlock(p.Scope("encoder_layer"), dim, block))(t)
-	scale := must.Get(layers.NewLayerNorm(p.Scope("scale"), dim, layers.NormConfig{NoBias: true}))(t)
+	scale := must.Get(layers.NewNorm(p.Scope("scale"), dim, layers.NormConfig{NoBias: true}))(t)
 	block.PostNorm = false
 	decoder := must.Get(layers.NewCrossDecoderBlock(p.Scope("decoder_layer"), dim, block))(t)
 	head := must.Get(layers.NewLinear(p.Scope("head"), dim, 2, layers.LinearConfig{NoBias: true}))(t)
@@ -217,7 +217,7 @@ func TestPyTorchNames(t *testing.T) {
 			strings.ReplaceAll(attention+rest, " ", " m.layers.0.")},
 		{"names that only look like ours", func(p *layers.Params) error {
 			for _, scope := range []string{"attention", "cross", "blocks", "blocks.x", "feedforward", "norm2", "query", "feedforward.gate"} {
-				if _, err := layers.NewLayerNorm(p.Scope(scope), 2, layers.NormConfig{NoBias: true}); err != nil {
+				if _, err := layers.NewNorm(p.Scope(scope), 2, layers.NormConfig{NoBias: true}); err != nil {
 					return err
 				}
 			}

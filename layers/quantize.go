@@ -114,7 +114,7 @@ func (b *Build) bindWeights(g *G.ExprGraph, p *Param) (*G.Node, error) {
 	if err := b.Env().Enter(g); err != nil {
 		return nil, err
 	}
-	if b.Mode == Training {
+	if b.Training {
 		return nil, fmt.Errorf("parameter %q has int8 weights, which can't be trained: open or make the model again, without Quantize", p.Name)
 	}
 	scales := own.int8.Scales()

@@ -67,20 +67,19 @@ func TestRelativeBiasErrors(t *testing.T) {
 		_, err := r.New(newParams(t).Scope("p"), dim, layers.AttentionConfig{Heads: heads})
 		return err
 	}
-	wantError(t, made(layers.RelativeBias{Buckets: 7}, 4, 2), "relative bias p", "at least 4 buckets", "got 7")
-	wantError(t, made(layers.RelativeBias{Buckets: 2}, 4, 2), "relative bias p", "got 2")
-	wantError(t, made(layers.RelativeBias{Buckets: -4}, 4, 2), "relative bias p", "got -4")
-	wantError(t, made(layers.RelativeBias{MaxDistance: 16}, 4, 2), "relative bias p", "MaxDistance must be above 16", "got 16")
-	wantError(t, made(layers.RelativeBias{MaxDistance: -1}, 4, 2), "relative bias p", "MaxDistance", "got -1")
-	wantError(t, made(layers.RelativeBias{}, 0, 2), "relative bias p", "Dim", "got 0")
-	wantError(t, made(layers.RelativeBias{}, 4, -2), "relative bias p", "Heads", "got -2")
-	wantError(t, made(layers.RelativeBias{Init: layers.Normal(math.NaN())}, 4, 2), "p.weight", "NaN")
-	wantError(t, made(layers.RelativeBias{Buckets: half, MaxDistance: math.MaxInt}, 4, 2), "p.weight", fmt.Sprintf("(%d, 2)", half), "memory")
+	must.Fail(t, made(layers.RelativeBias{Buckets: 7}, 4, 2), "relative bias p", "at least 4 buckets", "got 7")
+	must.Fail(t, made(layers.RelativeBias{Buckets: 2}, 4, 2), "relative bias p", "got 2")
+	must.Fail(t, made(layers.RelativeBias{Buckets: -4}, 4, 2), "relative bias p", "got -4")
+	must.Fail(t, made(layers.RelativeBias{MaxDistance: 16}, 4, 2), "relative bias p", "MaxDistance must be above 16", "got 16")
+	must.Fail(t, made(layers.RelativeBias{MaxDistance: -1}, 4, 2), "relative bias p", "MaxDistance", "got -1")
+	must.Fail(t, made(layers.RelativeBias{}, 0, 2), "relative bias p", "Dim", "got 0")
+	must.Fail(t, made(layers.RelativeBias{}, 4, -2), "relative bias p", "Heads", "got -2")
+	must.Fail(t, made(layers.RelativeBias{Init: layers.Normal(math.NaN())}, 4, 2), "p.weight", "NaN")
+	must.Fail(t, made(layers.RelativeBias{Buckets: half, MaxDistance: math.MaxInt}, 4, 2), "p.weight", fmt.Sprintf("(%d, 2)", half), "memory")
 
 	r := must.Get(layers.RelativeBias{}.New(newParams(t).Scope("p"), 4, layers.AttentionConfig{}))(t)
 	vector := input(G.NewGraph(), "x", random(1, 4))
-	_, err := r.Score(&layers.Build{}, vector, vector, nil, layers.Mask{})
-	wantError(t, err, "relative bias p", "queries", "keys")
+	must.Refuse(r.Score(&layers.Build{}, vector, vector, nil, layers.Mask{}))(t, "relative bias p", "queries", "keys")
 
 	e := must.Get(layers.NewEncoder(newParams(t), relativeConfig(layers.RelativeBias{})))(t)
 	g := G.NewGraph()
@@ -94,8 +93,7 @@ func TestRelativeBiasErrors(t *testing.T) {
 		{layers.Mask{Offset: 1}, "can't have an offset"},
 		{layers.Mask{Offsets: input(g, "offsets", dense([]int{1}, 1))}, "can't have an offset"},
 	} {
-		_, err := e.Forward(b, ids, tc.mask)
-		wantError(t, err, "attention blocks.0.attention", tc.want)
+		must.Refuse(e.Forward(b, ids, tc.mask))(t, "attention blocks.0.attention", tc.want)
 	}
 }
 
@@ -115,8 +113,7 @@ func TestRelativeBiasBesideACache(t *testing.T) {
 	attention := encoder.Blocks[0].Attention
 	for _, b := range []*layers.Build{{}, {Cache: cache}} {
 		x := input(G.NewGraph(), "x", random(1, 1, 3, 8))
-		_, err := attention.Forward(b, x, x, x, layers.Mask{Offset: 2})
-		wantError(t, err, "offset")
+		must.Refuse(attention.Forward(b, x, x, x, layers.Mask{Offset: 2}))(t, "offset")
 	}
 }
 
@@ -124,8 +121,7 @@ func TestRelativeBiasBesideACache(t *testing.T) {
 func TestRelativeBiasOfTooLong(t *testing.T) {
 	positions := must.Get(layers.RelativeBias{}.New(newParams(t), 4, layers.AttentionConfig{}))(t)
 	x := G.NewMatrix(G.NewGraph(), tensor.Float64, G.WithShape(1<<30, 4), G.WithName("x"))
-	_, err := positions.Score(&layers.Build{}, x, x, nil, layers.Mask{})
-	wantError(t, err, "relative bias", "1073741824", "memory")
+	must.Refuse(positions.Score(&layers.Build{}, x, x, nil, layers.Mask{}))(t, "relative bias", "1073741824", "memory")
 }
 
 // nowhere is a position scheme whose New returns nil.
@@ -136,6 +132,5 @@ func (nowhere) New(*layers.Params, int, layers.AttentionConfig) (layers.Position
 }
 
 func TestPositionsOfNil(t *testing.T) {
-	_, err := layers.NewEncoder(newParams(t), layers.ModelConfig{Vocab: 3, Dim: 4, Layers: 1, Positions: nowhere{}})
-	wantError(t, err, "encoder", "nowhere", "returned nil")
+	must.Refuse(layers.NewEncoder(newParams(t), layers.ModelConfig{Vocab: 3, Dim: 4, Layers: 1, Positions: nowhere{}}))(t, "encoder", "nowhere", "returned nil")
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -102,10 +103,8 @@ func TestRotaryScalingErrors(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := newBench(t)
-			_, err := tc.rotary.Rotate(c.b, c.in("x", 3, 8), 1, nil)
-			wantError(t, err, append(tc.want, "rotary positions: Scaling")...)
-			_, err = tc.rotary.New(newParams(t), 8, layers.AttentionConfig{})
-			wantError(t, err, append(tc.want, "rotary positions: Scaling")...)
+			must.Refuse(tc.rotary.Rotate(c.b, c.in("x", 3, 8), 1, nil))(t, append(tc.want, "rotary positions: Scaling")...)
+			must.Refuse(tc.rotary.New(newParams(t), 8, layers.AttentionConfig{}))(t, append(tc.want, "rotary positions: Scaling")...)
 		})
 	}
 }

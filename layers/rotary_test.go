@@ -120,7 +120,7 @@ func TestRotaryFollowsItsPositions(t *testing.T) {
 func TestRotaryAndNormsHide(t *testing.T) {
 	cases := []hidingCase{
 		{name: "rotary attention", shape: []int{2, 4, 6}, hidden: past(3, 2), build: func(c *bench, x *G.Node) *G.Node {
-			n := must.Get(layers.NewRMSNorm(c.p, 6, layers.NormConfig{}))(c)
+			n := must.Get(layers.NewNorm(c.p, 6, layers.NormConfig{Kind: "rms"}))(c)
 			q := c.node(layers.Rotary{}.Rotate(c.b, c.node(n.Forward(c.b, x)), 1, c.ints("at", []int{3, 0}, 2)))
 			k := c.node(layers.Rotary{Interleaved: true, Dim: 4}.Rotate(c.b, c.node(n.Forward(c.b, x)), 1, nil))
 			y, err := layers.ScaledDotProduct(c.b, q, k, x, layers.AttentionOptions{Mask: layers.Mask{KeyLengths: c.lengths(3, 2)}})

@@ -75,13 +75,10 @@ func TestSegmentsErrors(t *testing.T) {
 		g, b, c := G.NewGraph(), &layers.Build{}, config
 		build(g, b, &c)
 		e := must.Get(layers.NewEncoder(must.Get(layers.NewParams(tensor.Float64, 1))(t), c))(t)
-		_, err := e.Forward(b, G.NewMatrix(g, tensor.Int, G.WithShape(1, 4)), layers.Mask{})
-		wantError(t, err, name)
+		must.Refuse(e.Forward(b, G.NewMatrix(g, tensor.Int, G.WithShape(1, 4)), layers.Mask{}))(t, name)
 	}
 	config.Segments = -1
-	_, err := layers.NewEncoder(must.Get(layers.NewParams(tensor.Float64, 1))(t), config)
-	wantError(t, err, "Segments can't be negative, got -1")
+	must.Refuse(layers.NewEncoder(must.Get(layers.NewParams(tensor.Float64, 1))(t), config))(t, "Segments can't be negative, got -1")
 	config.Segments = 2
-	_, err = layers.NewEncoderDecoder(must.Get(layers.NewParams(tensor.Float64, 1))(t), layers.EncoderDecoderConfig{Model: config})
-	wantError(t, err, "Segments must be 0")
+	must.Refuse(layers.NewEncoderDecoder(must.Get(layers.NewParams(tensor.Float64, 1))(t), layers.EncoderDecoderConfig{Model: config}))(t, "Segments must be 0")
 }

@@ -41,25 +41,11 @@ func (s Sinusoidal) Embed(b *Build, x, positions *G.Node) (*G.Node, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	s.Base = cmp.Or(s.Base, 10000)
 	if positions != nil {
-		ids, err := positionIDs(b, sinusoidalName, x, positions, 0)
-		if err != nil {
+		var err error
+		if positions, err = positionIDs(b, sinusoidalName, x, positions, 0); err != nil {
 			return nil, err
 		}
-		return ops.AddWaves(b.Env(), x, ids, s.Base)
 	}
-	shape := x.Shape()
-	return ops.AddConstantRows(b.Env(), x, s.table(shape[len(shape)-2], shape[len(shape)-1]), fmt.Sprintf("sinusoidal %v", s.Base))
-}
-
-// table returns the waves for n positions as a row-major matrix of shape (n, dim).
-func (s Sinusoidal) table(n, dim int) []float64 {
-	t := make([]float64, n*dim)
-	for pos := range n {
-		for i := range dim {
-			t[pos*dim+i] = ops.Wave(pos, i, dim, s.Base)
-		}
-	}
-	return t
+	return ops.AddWaves(b.Env(), x, positions, cmp.Or(s.Base, 10000))
 }

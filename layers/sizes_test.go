@@ -31,8 +31,7 @@ func TestParamsTooLarge(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		p := must.Get(layers.NewParams(dt, 1))(t)
 		for _, shape := range [][]int{{half}, {math.MaxInt}, {large, large}, {root, root}, {root / 2, root / 2, 4}, {large}, {3, math.MaxInt, 5}} {
-			_, err := p.New("w", layers.Zeros(), shape...)
-			wantError(t, err, `parameter "w"`, fmt.Sprint(tensor.Shape(shape)), "memory")
+			must.Refuse(p.New("w", layers.Zeros(), shape...))(t, `parameter "w"`, fmt.Sprint(tensor.Shape(shape)), "memory")
 		}
 		if n := len(p.All()); n != 0 {
 			t.Errorf("the set has %d parameters, want 0", n)
@@ -43,8 +42,7 @@ func TestParamsTooLarge(t *testing.T) {
 // TestCachesTooLarge asks for caches too large for any machine.
 func TestCachesTooLarge(t *testing.T) {
 	for _, size := range [][2]int{{1, half}, {half, 1}, {large, large}, {root, root}, {1, large}, {math.MaxInt, math.MaxInt}} {
-		_, err := layers.NewCache(size[0], size[1])
-		wantError(t, err, "cache", "sequences", "memory")
+		must.Refuse(layers.NewCache(size[0], size[1]))(t, "cache", "sequences", "memory")
 	}
 }
 
@@ -64,11 +62,8 @@ var constructors = map[string]map[string]func(p *layers.Params, n int) error{
 		"Dim":            func(p *layers.Params, n int) error { return made(layers.NewEmbedding(p, 2, n, layers.Init{})) },
 		"Vocab, and Dim": func(p *layers.Params, n int) error { return made(layers.NewEmbedding(p, n, n, layers.Init{})) },
 	},
-	"NewLayerNorm": {
-		"Dim": ofWidth(layers.NewLayerNorm, layers.NormConfig{}),
-	},
-	"NewRMSNorm": {
-		"Dim": ofWidth(layers.NewRMSNorm, layers.NormConfig{}),
+	"NewNorm": {
+		"Dim": ofWidth(layers.NewNorm, layers.NormConfig{}),
 	},
 	"NewFeedForward": {
 		"Dim": ofWidth(layers.NewFeedForward, layers.FeedForwardConfig{}),
@@ -190,12 +185,12 @@ func TestConstructors(t *testing.T) {
 		for place, make := range places {
 			t.Run(name+"/"+place, func(t *testing.T) {
 				size, _, _ := strings.Cut(place, ",")
-				wantError(t, make(newParams(t).Scope("s"), -2), " s", size, "got -2")
+				must.Fail(t, make(newParams(t).Scope("s"), -2), " s", size, "got -2")
 				if name == "NewEmbedding" || slices.Contains([]string{"the width of the input", "the width of the output", "Dim", "Layers", "MaxLen"}, size) {
-					wantError(t, make(newParams(t).Scope("s"), 0), " s", size, "at least 1, got 0") // 0 means a default for other sizes
+					must.Fail(t, make(newParams(t).Scope("s"), 0), " s", size, "at least 1, got 0") // 0 means a default for other sizes
 				}
 				for _, n := range absurd {
-					wantError(t, make(newParams(t), n), "memory")
+					must.Fail(t, make(newParams(t), n), "memory")
 				}
 			})
 		}

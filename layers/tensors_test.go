@@ -173,16 +173,15 @@ func TestTensorErrors(t *testing.T) {
 			tc.tensor.Params = append(tc.tensor.Params, q.Name)
 		}
 		table := []layers.Tensor{tc.tensor}
-		wantError(t, p.SaveTensors(filepath.Join(t.TempDir(), "x"), table, nil), `tensor "file"`, tc.want)
+		must.Fail(t, p.SaveTensors(filepath.Join(t.TempDir(), "x"), table, nil), `tensor "file"`, tc.want)
 		if tc.name != "too large to save" {
 			b := weightFileOf(t)
-			_, err := p.LoadFrom(bytes.NewReader(b), int64(len(b)), layers.LoadOptions{Tensors: table})
-			wantError(t, err, `tensor "file"`, tc.want)
+			must.Refuse(p.LoadFrom(bytes.NewReader(b), int64(len(b)), layers.LoadOptions{Tensors: table}))(t, `tensor "file"`, tc.want)
 		}
 	}
 	p := newParams(t)
 	must.Get(p.New("a", layers.Init{}, 2))(t)
-	wantError(t, p.SaveTensors(filepath.Join(t.TempDir(), "x"), []layers.Tensor{}, nil), `no Tensor holds the parameter "a"`)
+	must.Fail(t, p.SaveTensors(filepath.Join(t.TempDir(), "x"), []layers.Tensor{}, nil), `no Tensor holds the parameter "a"`)
 }
 
 // TestLoadFS loads weights from several files. After an error, parameters that aren't blank keep their values.
@@ -238,7 +237,7 @@ func TestLoadFS(t *testing.T) {
 				options := layers.LoadOptions{Ignore: tc.name == "half precision and other types"}
 				l, err := p.LoadFS(fsys, strings.Fields(tc.names), options)
 				if tc.want != "" {
-					wantError(t, err, tc.want)
+					must.Fail(t, err, tc.want)
 					if !blank && !sameWeights(weightBits(p), before) {
 						t.Error("the error changed parameters")
 					}
@@ -282,8 +281,7 @@ func TestLoadWhileTheFileChanges(t *testing.T) {
 			p := newParams(t)
 			must.Get(p.New("a", layers.Ones(), 2))(t)
 			opened := n
-			_, err := p.LoadFS(shrinking{good, fstest.MapFS{"f": {Data: other}}, &opened}, []string{"f"}, layers.LoadOptions{})
-			wantError(t, err, "the file was changed while it was read")
+			must.Refuse(p.LoadFS(shrinking{good, fstest.MapFS{"f": {Data: other}}, &opened}, []string{"f"}, layers.LoadOptions{}))(t, "the file was changed while it was read")
 			if floats(t, p.Get("a").Value)[1] != 1 {
 				t.Errorf("%s: the error changed the parameter", name)
 			}

@@ -75,8 +75,7 @@ func TestVariantErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := layers.ModelConfig{Vocab: 3, Dim: 4, Layers: 3, Positions: layers.NoPositions{}, Block: layers.BlockConfig{PostNorm: tc.postNorm}, Variants: tc.variants}
-			_, err := layers.NewDecoder(newParams(t).Scope("s"), c)
-			wantError(t, err, append(tc.want, " s")...)
+			must.Refuse(layers.NewDecoder(newParams(t).Scope("s"), c))(t, append(tc.want, " s")...)
 		})
 	}
 }

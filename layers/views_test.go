@@ -95,7 +95,7 @@ func viewed(t *testing.T, bind func(g *G.ExprGraph) *G.Node) [][]float64 {
 	c := &bench{T: t, g: g, p: newParams(t), b: &layers.Build{}}
 	dim := s[len(s)-1]
 	a := c.multiHead(dim, layers.AttentionConfig{})
-	n := must.Get(layers.NewLayerNorm(c.p, dim, layers.NormConfig{}))(t)
+	n := must.Get(layers.NewNorm(c.p, dim, layers.NormConfig{}))(t)
 	y := c.node(a.Forward(c.b, x, x, x, layers.Mask{Causal: true}))
 	z := c.node(n.Forward(c.b, x))
 	act := c.node(layers.GELU.Forward(c.b, x))

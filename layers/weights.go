@@ -34,10 +34,7 @@ func (p *Params) SaveTensors(path string, tensors []Tensor, metadata map[string]
 }
 
 func (p *Params) saveTensors(w io.Writer, table []Tensor, metadata map[string]string) error {
-	if p.dtype == tensor.Float32 {
-		return saveTensors[float32](p.set, w, table, metadata)
-	}
-	return saveTensors[float64](p.set, w, table, metadata)
+	return ops.ByDtype(p, saveTensors[float32], saveTensors[float64])(p.set, w, table, metadata)
 }
 
 func saveTensors[T float32 | float64](s *paramSet, w io.Writer, table []Tensor, metadata map[string]string) error {

@@ -27,7 +27,7 @@ func BenchmarkGPT2(b *testing.B) {
 					Attention:   layers.AttentionConfig{Heads: 12, Dropout: 0.1},
 					FeedForward: layers.FeedForwardConfig{Hidden: 4 * dim, Activation: layers.GELUTanh}},
 			}))(b)
-			build := &layers.Build{Mode: layers.Training, Buffers: &layers.Buffers{}}
+			build := &layers.Build{Training: true, Buffers: &layers.Buffers{}}
 			if tune == "lora" {
 				build.Adapter = must.Get(layers.NewAdapter(p, layers.LowRank{Rank: 8, Alpha: 16, Targets: []string{"query", "key", "value"}, Joint: [][]string{{"query", "key", "value"}}}, 1))(b)
 				must.Do(b, p.Freeze())

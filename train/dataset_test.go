@@ -198,16 +198,16 @@ func TestBatchValues(t *testing.T) {
 	}
 }
 
-// Loss may turn off dropout by setting the Mode of its Build. Training then still computes gradients.
-func TestLossMaySetTheMode(t *testing.T) {
-	fit := func(dropout float64, mode layers.Mode) [][]float32 {
+// Loss may turn off dropout by setting Training of its Build. Fit then still computes gradients.
+func TestLossMaySetTraining(t *testing.T) {
+	fit := func(dropout float64, training bool) [][]float32 {
 		p := digitsWith(t, 1, dropout)
-		beforeLoss(&p, func(b *layers.Build, _ G.Nodes) { b.Mode = mode })
+		beforeLoss(&p, func(b *layers.Build, _ G.Nodes) { b.Training = training })
 		fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})
 		return values(p.Params)
 	}
-	if got := fit(0.1, layers.Evaluation); !same(got, fit(0, layers.Training)) || same(got, values(digits(t, 1).Params)) {
-		t.Error("with the Mode Evaluation, Fit doesn't learn the same as with a dropout of 0")
+	if got := fit(0.1, false); !same(got, fit(0, true)) || same(got, values(digits(t, 1).Params)) {
+		t.Error("with Training false, Fit doesn't learn the same as with a dropout of 0")
 	}
 }
 
@@ -239,12 +239,7 @@ func TestBatchesInTheBackground(t *testing.T) {
 		if end > 0 { // with validation, the next batches might all be made before the end
 			p.Validation.Len = 0
 		}
-		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, CheckEvery: 1, MaxEpochs: 1}, train.RunOptions{OnCheck: func(history []train.Check, _ bool) (bool, error) {
-			if len(history) == end {
-				return false, broken
-			}
-			return false, nil
-		}})
+		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, CheckEvery: 1, MaxEpochs: 1}, train.RunOptions{OnCheck: failAt(end, broken)})
 		if (end > 0) != errors.Is(err, broken) {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"strings"
@@ -132,8 +131,7 @@ func (s StoppingConfig) beats(value, other float64) bool {
 // EarlyStopping decides when to stop, one value at a time. A value that equals the best one, or that isn't finite, is
 // no improvement.
 //
-// Its fields can be saved and restored, also as JSON. Make an EarlyStopping with NewEarlyStopping, or set its
-// StoppingConfig.
+// Make an EarlyStopping by setting its StoppingConfig. Its fields can be saved and restored, also as JSON.
 type EarlyStopping struct {
 	StoppingConfig
 
@@ -156,12 +154,6 @@ func (e *EarlyStopping) check() error {
 		return fmt.Errorf("train: an EarlyStopping can't have Checks %d, BestCheck %d, Best %v and Waited %d", e.Checks, e.BestCheck, e.Best, e.Waited)
 	}
 	return nil
-}
-
-// NewEarlyStopping returns an EarlyStopping that monitors a loss. If patience is 0, it never stops. It doesn't stop at
-// a loss that isn't finite.
-func NewEarlyStopping(patience int) *EarlyStopping {
-	return &EarlyStopping{StoppingConfig: StoppingConfig{Patience: patience, AllowNonFinite: true}}
 }
 
 // Observe records the monitored value of the next check. improved reports whether the value is the best so far, so that
@@ -207,7 +199,8 @@ func (e *EarlyStopping) Because() string {
 	case e.Patience == 0 || e.Waited < e.Patience:
 		return ""
 	}
-	waited, what := e.checks(e.Waited), e.unit()
+	what := e.unit()
+	waited := text.Count(e.Waited, what)
 	switch {
 	case !e.Improved:
 		return fmt.Sprintf("%s has not been finite for %s: it is %v", name, waited, e.Last)
@@ -234,29 +227,12 @@ func (e *EarlyStopping) unit() string {
 	return "epoch"
 }
 
-// checks returns n checks in words.
-func (e *EarlyStopping) checks(n int) string { return text.Count(n, e.unit()) }
-
-// logCheck writes the line of a check that s has observed.
-func logCheck(w io.Writer, c Check, s *EarlyStopping) {
-	unit, n := s.place(c)
-	fmt.Fprintf(w, "%s %d: %s\n", unit, n, c.values())
-}
-
-// logStop writes a line if s says to stop at check c.
-func logStop(w io.Writer, c Check, s *EarlyStopping) {
-	if s.stopped() {
-		unit, n := s.place(c)
-		fmt.Fprintf(w, "Early stopping at %s %d\n", strings.ToLower(unit), n)
-	}
-}
-
-// place returns a check's epoch, or its step if Fit checks after CheckEvery steps.
-func (e *EarlyStopping) place(c Check) (unit string, n int) {
+// place returns a check's epoch in words, or its step if Fit checks after CheckEvery steps.
+func (e *EarlyStopping) place(c Check) string {
 	if e.steps {
-		return "Step", c.Step
+		return fmt.Sprint("Step ", c.Step)
 	}
-	return "Epoch", c.Epoch
+	return fmt.Sprint("Epoch ", c.Epoch)
 }
 
 // plainState is an EarlyStopping without methods. In numericState, Best and Last replace the fields of the same names.

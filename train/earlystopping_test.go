@@ -17,8 +17,7 @@ import (
 func TestEarlyStoppingJSON(t *testing.T) {
 	inf := math.Inf(1)
 	for _, losses := range [][]float64{{}, {1, 2}, {1, math.NaN()}, {inf}, {-inf, 3}} {
-		e := train.NewEarlyStopping(2)
-		e.Baseline = new(0.5)
+		e := train.EarlyStopping{StoppingConfig: train.StoppingConfig{Patience: 2, Baseline: new(0.5)}}
 		for _, l := range losses {
 			e.Observe(l)
 		}
@@ -171,7 +170,7 @@ func TestEarlyStoppingIsTheNotebooks(t *testing.T) {
 			}
 		}
 		epochs, best, stopped := literal(losses, patience, maxEpochs)
-		e := train.NewEarlyStopping(patience)
+		e := &train.EarlyStopping{StoppingConfig: train.StoppingConfig{Patience: patience, AllowNonFinite: true}}
 		for i, l := range losses[:epochs] {
 			saved := *e // continues from the same state
 			e = &saved
@@ -191,7 +190,7 @@ func ExampleEarlyStopping() {
 	trainLosses := []float64{0.457, 0.647, 0.628, 0.511}
 	valLosses := []float64{0.300, 0.378, 0.346, 0.290}
 
-	stopping := train.NewEarlyStopping(2)
+	stopping := train.EarlyStopping{StoppingConfig: train.StoppingConfig{Patience: 2}}
 	for epoch := range valLosses {
 		fmt.Printf("Epoch %d: Train=%.3f, Val=%.3f\n", epoch, trainLosses[epoch], valLosses[epoch])
 		improved, stop := stopping.Observe(valLosses[epoch])

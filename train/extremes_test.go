@@ -101,7 +101,7 @@ func TestNumbersAreCheckedBeforeTheFirstStep(t *testing.T) {
 		"optimizer.plateau.factor must be":     {Config: train.Config{Optimizer: optim.Config{LearningRate: 1, Plateau: optim.PlateauConfig{Checks: 1, Factor: 2}}}},
 		"optimizer.average must be":            {Config: train.Config{Optimizer: optim.Config{LearningRate: 1, Average: 1}}},
 		"average must be at least 0 and below": {Config: train.Config{Optimizer: optim.Config{Average: 1}}, RunOptions: train.RunOptions{Solver: G.NewVanillaSolver()}},
-		"step 0":                               {RunOptions: train.RunOptions{Solver: &optim.Solver{Schedule: optim.WarmUpCosine(5, 9, 2)}}},
+		"step 0":                               {RunOptions: train.RunOptions{Solver: &optim.Solver{Schedule: optim.WarmUp(5).Then(5, optim.Cosine(4, 2))}}},
 	} {
 		c.BatchSize, c.MaxEpochs = cmp.Or(c.BatchSize, 16), cmp.Or(c.MaxEpochs, 1)
 		c.OnStep = func(int, int, float64) bool {

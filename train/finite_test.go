@@ -67,12 +67,7 @@ func TestStepsNotFinite(t *testing.T) {
 			p, best := rectified(t), [][]float32(nil)
 			config, call := train.Config{BatchSize: 16, MaxEpochs: 3}, writing(c.weights, c.velocities)
 			call.Checkpoint = filepath.Join(t.TempDir(), "c")
-			call.OnCheck = func(_ []train.Check, isBest bool) (bool, error) {
-				if isBest {
-					best = values(p.Params)
-				}
-				return false, nil
-			}
+			call.OnCheck = keeping(p.Params, &best)
 			if c.change != nil {
 				c.change(&config, &call)
 			}

@@ -219,7 +219,9 @@ func (f *fit) run(ctx context.Context, limit func() error) error {
 			if err := f.check(ctx); err != nil {
 				return err
 			}
-			logStop(f.Log, f.history[len(f.history)-1], &f.stopping)
+			if f.stopping.stopped() {
+				fmt.Fprintf(f.Log, "Early stopping at %s\n", strings.ToLower(f.stopping.place(f.history[len(f.history)-1])))
+			}
 		}
 		if f.stopping.stopped() || f.done() {
 			return nil
@@ -331,7 +333,8 @@ func (f *fit) check(ctx context.Context) error {
 	}
 	err := f.averaged(func() error { return f.onCheck(f.stopping.kept() == len(f.history)-1) })
 	if err == nil {
-		logCheck(f.Log, f.history[len(f.history)-1], &f.stopping)
+		last := f.history[len(f.history)-1]
+		fmt.Fprintf(f.Log, "%s: %s\n", f.stopping.place(last), last.values())
 	}
 	return err
 }

@@ -129,6 +129,36 @@ func fitted(t *testing.T, p train.Problem, c train.Config, options train.RunOpti
 	return must.Get(train.Fit(t.Context(), p, c, options))(t)
 }
 
+// at returns an OnStep that calls do at a step of each epoch.
+func at(step int, do func()) func(epoch, step int, loss float64) bool {
+	return func(_, now int, _ float64) bool {
+		if now == step {
+			do()
+		}
+		return false
+	}
+}
+
+// failAt returns an OnCheck that fails at check number n, from 1.
+func failAt(n int, err error) func(history []train.Check, best bool) (bool, error) {
+	return func(history []train.Check, _ bool) (bool, error) {
+		if len(history) == n {
+			return false, err
+		}
+		return false, nil
+	}
+}
+
+// keeping returns an OnCheck that copies the parameters of the best check to kept.
+func keeping(p *layers.Params, kept *[][]float32) func(history []train.Check, best bool) (bool, error) {
+	return func(_ []train.Check, best bool) (bool, error) {
+		if best {
+			*kept = values(p)
+		}
+		return false, nil
+	}
+}
+
 // failure returns the error of a call: failure(train.Fit(ctx, p, c, options)).
 func failure[T any](_ T, err error) error { return err }
 
@@ -164,12 +194,7 @@ func TestFitLearnsAndKeepsTheBest(t *testing.T) {
 	p := digits(t, 1)
 	var log bytes.Buffer
 	var kept [][]float32
-	r := fitted(t, p, train.Config{BatchSize: 16, Stopping: train.StoppingConfig{Patience: 3}, MaxEpochs: 200}, train.RunOptions{Solver: optim.NewAdamW(0.02), Seed: 1, Log: &log, OnCheck: func(history []train.Check, best bool) (bool, error) {
-		if best {
-			kept = values(p.Params)
-		}
-		return false, nil
-	}})
+	r := fitted(t, p, train.Config{BatchSize: 16, Stopping: train.StoppingConfig{Patience: 3}, MaxEpochs: 200}, train.RunOptions{Solver: optim.NewAdamW(0.02), Seed: 1, Log: &log, OnCheck: keeping(p.Params, &kept)})
 	if first := r.History[0].ValLoss; r.Best.ValLoss > first/2 {
 		t.Errorf("the best validation loss: want at most half of the first, %v, got %v", first, r.Best.ValLoss)
 	}

@@ -41,7 +41,7 @@ func newGraph(p Problem, b *layers.Build, like batch, micro bool) (r *graph, err
 			err = fmt.Errorf("building the graph: %v", x)
 		}
 	}()
-	training := b.Mode == layers.Training // Loss may change the mode, for example to turn dropout off
+	training := b.Training // Loss may change it, for example to turn dropout off
 	g := G.NewGraph()
 	r = &graph{build: b, read: map[*G.Node]*G.Value{}}
 	for i, v := range like.values {

@@ -65,6 +65,7 @@ func newTeam(ctx context.Context, g Group) (*team, error) {
 // in all processes.
 func (t *team) agree(mine []float64, err error) ([]float64, error) {
 	if t.size == 1 {
+		t.resumable = t.severity(err) <= len(interruptions)
 		return mine, err
 	}
 	text := ""
@@ -157,13 +158,7 @@ func (t *team) severity(err error) int {
 }
 
 // interrupted reports whether training can be resumed after err, on which all processes agree.
-func (t *team) interrupted(err error) bool {
-	if t.size == 1 {
-		severity := t.severity(err)
-		return severity > 0 && severity <= len(interruptions)
-	}
-	return err != nil && t.resumable
-}
+func (t *team) interrupted(err error) bool { return err != nil && t.resumable }
 
 // otherError is the error of another process.
 type otherError struct {

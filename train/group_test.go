@@ -300,7 +300,7 @@ func TestGroupEndsTogether(t *testing.T) {
 		{"validation that fails", func(p *process) { fails(&p.problem.Validation, 50) }, "train: process 2 of the Group: validation batch 2: no such file"},
 		{"validation that isn't finite", func(p *process) { edit(&p.problem.Validation, 50, toNaN) }, "the validation loss is NaN at epoch 0, step 2"},
 		{"a check", func(p *process) {
-			p.config.OnCheck = func([]train.Check, bool) (bool, error) { return false, errors.New("no room") }
+			p.config.OnCheck = failAt(1, errors.New("no room"))
 		}, "process 2 of the Group: no room"},
 		{"a wrong setting", func(p *process) { p.config.Workers = -1 }, "train: process 2 of the Group: workers must be at least 0, got -1"},
 		{"another solver", func(p *process) { p.config.Solver, p.config.Checkpoint = G.NewAdamSolver(), "" }, "train: process 2 of the Group: a Group needs an *optim.Solver"},
@@ -363,12 +363,7 @@ func TestGroupInterrupted(t *testing.T) {
 		return func(p *process) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			p.ctx = ctx
-			p.config.OnStep = func(_, step int, _ float64) bool {
-				if step == last {
-					cancel(cause)
-				}
-				return false
-			}
+			p.config.OnStep = at(last, func() { cancel(cause) })
 		}
 	}
 	begin := time.Now()
@@ -383,12 +378,7 @@ func TestGroupInterrupted(t *testing.T) {
 		{"steps", 3, nil, func(p *process) { p.config.MaxSteps = 3 }},
 		{"time in one process", 4, nil, func(p *process) {
 			p.config.MaxTime = long
-			p.config.OnStep = func(_, step int, _ float64) bool {
-				if step == 3 {
-					time.Sleep(long)
-				}
-				return false
-			}
+			p.config.OnStep = at(3, func() { time.Sleep(long) })
 		}},
 		{"OnStep in one process", 2, nil, func(p *process) {
 			p.config.OnStep = func(_, step int, _ float64) bool { return step == 1 }

@@ -114,7 +114,7 @@ func TestHistoryOfTheSolver(t *testing.T) {
 	solver.Schedule = optim.WarmUp(40)
 	var norms []float64
 	r := fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{Solver: solver, OnStep: func(int, int, float64) bool {
-		norms = append(norms, solver.Norm())
+		norms = append(norms, solver.Norm)
 		return false
 	}})
 	for i, c := range r.History {
@@ -262,12 +262,7 @@ func TestAveragesWithoutACheck(t *testing.T) {
 		p := digits(t, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		c := train.Config{BatchSize: 16, MaxEpochs: 1, Optimizer: optim.Config{LearningRate: 0.1, Average: average}}
-		_, err := train.Fit(ctx, p, c, train.RunOptions{OnStep: func(_, step int, _ float64) bool {
-			if step == steps-1 {
-				cancel()
-			}
-			return false
-		}})
+		_, err := train.Fit(ctx, p, c, train.RunOptions{OnStep: at(steps-1, cancel)})
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v, want context.Canceled", err)
 		}
@@ -316,7 +311,7 @@ func TestFitEndsItsGoroutines(t *testing.T) {
 			p.Validation = changed(p.Validation, func(_ []int, values []*tensor.Dense) { values[0].Float32s()[0] = float32(math.NaN()) })
 		},
 		"OnCheck": func(p *train.Problem, c *setup) {
-			c.OnCheck = func([]train.Check, bool) (bool, error) { return false, errors.New("enough") }
+			c.OnCheck = failAt(1, errors.New("enough"))
 		},
 	}
 	fit := func(end func(p *train.Problem, c *setup)) {

@@ -178,32 +178,6 @@ func TestAccuracyOfRandomShapes(t *testing.T) {
 	}
 }
 
-func TestBinaryAccuracy(t *testing.T) {
-	nan, inf := math.NaN(), math.Inf(1)
-	for _, tc := range []struct {
-		name                    string
-		logits, targets, weight []float64
-		sum, count              float64
-	}{
-		{"yes and no", []float64{2, -1, 3, -4}, []float64{1, 0, 0, 1}, nil, 2, 4},
-		{"a logit of 0 is a no", []float64{0, 0}, []float64{0, 1}, nil, 1, 2},
-		{"a target of 1/2 is a no", []float64{1, -1, 1}, []float64{0.5, 0.5, 0.6}, nil, 2, 3},
-		{"NaN is never right", []float64{nan, nan}, []float64{0, 1}, nil, 0, 2},
-		{"infinities", []float64{inf, -inf, inf}, []float64{1, 0, 0}, nil, 2, 3},
-		{"weighted", []float64{1, 1, -1}, []float64{1, 0, 0}, []float64{2, 3, 0.5}, 2.5, 5.5},
-		{"a weight of 0 hides NaN", []float64{1, nan, 1}, []float64{1, nan, 7}, []float64{2, 0, 0}, 2, 2},
-	} {
-		for _, dt := range metricDtypes {
-			g := newMetricGraph(t, dt)
-			x, y := g.floats(tc.logits, len(tc.logits)), g.floats(tc.targets, len(tc.targets))
-			m := must.Get(train.BinaryAccuracy(&layers.Build{}, x, y, g.floats(tc.weight, len(tc.weight))))(g)
-			if got := must.Get(g.run(m.Sum, m.Count))(t); got[0] != tc.sum || got[1] != tc.count || m.Name != "accuracy" {
-				t.Errorf("%s, %v: got metric %q with the sum and the count %v, want accuracy with %v and %v", tc.name, dt, m.Name, got, tc.sum, tc.count)
-			}
-		}
-	}
-}
-
 // TestMetricsOfNumbers compares MeanAbsoluteError and BinaryAccuracy with plain loops, for several shapes of inputs and
 // weights. Inputs with a weight of 0 are NaN.
 func TestMetricsOfNumbers(t *testing.T) {
@@ -247,8 +221,8 @@ func TestMetricsOfNumbers(t *testing.T) {
 			if math.Abs(got[0]-distance) > 1e-12*distance || got[1] != count || got[2] != right || got[3] != count {
 				t.Errorf("%v weighted by %v, %v: got %v, want %v, %v, %v", tc.shape, tc.weights, dt, got, distance, count, right)
 			}
-			if absolute.Name != "mean_absolute_error" {
-				t.Errorf("the name is %q, want mean_absolute_error", absolute.Name)
+			if absolute.Name != "mean_absolute_error" || binary.Name != "accuracy" {
+				t.Errorf("the names are %q and %q, want mean_absolute_error and accuracy", absolute.Name, binary.Name)
 			}
 		}
 	}
@@ -264,7 +238,7 @@ func TestMetricsLeaveTheGradientAlone(t *testing.T) {
 	for _, dt := range metricDtypes {
 		run := func(metrics bool) []float64 {
 			g := newMetricGraph(t, dt)
-			b := &layers.Build{Mode: layers.Training}
+			b := &layers.Build{Training: true}
 			logits, targets := g.floats(x, 2, 3, 4), g.ints([]int{0, 3, -1, 1, 1, 2}, 2, 3)
 			add := func() {
 				if metrics {
@@ -316,73 +290,58 @@ func TestMetricsRunAgain(t *testing.T) {
 
 // TestMetricErrors checks errors of adding a metric, and of running a graph with wrong values.
 func TestMetricErrors(t *testing.T) {
-	type graph = *metricGraph
-	zeros := func(g graph, shape ...int) *G.Node {
-		return g.floats(make([]float64, tensor.Shape(shape).TotalSize()), shape...)
+	type input = func(g *metricGraph) *G.Node
+	zeros := func(shape ...int) input {
+		return func(g *metricGraph) *G.Node {
+			return g.floats(make([]float64, tensor.Shape(shape).TotalSize()), shape...)
+		}
+	}
+	floats := func(x ...float64) input { return func(g *metricGraph) *G.Node { return g.floats(x, len(x)) } }
+	ints := func(x ...int) input { return func(g *metricGraph) *G.Node { return g.ints(x, len(x)) } }
+	scalar := func(g *metricGraph) *G.Node { return G.NewScalar(g.ExprGraph, tensor.Float64) }
+	foreign := func(*metricGraph) *G.Node { return ints(0, 0)(newMetricGraph(t, tensor.Float32)) }
+
+	type add = func(b *layers.Build, x, y, weights *G.Node) (train.Metric, error)
+	accuracy := func(b *layers.Build, x, y, _ *G.Node) (train.Metric, error) { return train.Accuracy(b, x, y) }
+	macroF1 := func(b *layers.Build, x, y, _ *G.Node) (train.Metric, error) { return train.MacroF1(b, x, y) }
+	class3 := func(b *layers.Build, x, y, _ *G.Node) (train.Metric, error) {
+		_, err := train.ClassMetrics(b, x, y, 3)
+		return train.Metric{}, err
+	}
+	elsewhere := func(b *layers.Build, x, y, _ *G.Node) (train.Metric, error) {
+		must.Do(t, b.Env().Enter(G.NewGraph()))
+		return train.Accuracy(b, x, y)
 	}
 	for _, tc := range []struct {
 		name string
-		add  func(g graph, b *layers.Build) (train.Metric, error)
-		says string
+		add
+		x, y, weights input // there are no weights if nil
+		says          string
 	}{
-		{"a Build of another graph", func(g graph, b *layers.Build) (train.Metric, error) {
-			if err := b.Env().Enter(G.NewGraph()); err != nil {
-				return train.Metric{}, err
-			}
-			return train.Accuracy(b, zeros(g, 2, 3), g.ints(make([]int, 2), 2))
-		}, "used for another graph"},
-		{"one axis", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.Accuracy(b, zeros(g, 3), g.ints(make([]int, 2), 2))
-		}, "(…, V)"},
-		{"another shape", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.Accuracy(b, zeros(g, 2, 3), g.ints(make([]int, 3), 3))
-		}, "must be int of shape (2), got int of shape (3)"},
-		{"float targets", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.Accuracy(b, zeros(g, 2, 3), zeros(g, 2))
-		}, "must be int"},
-		{"another graph", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.Accuracy(b, zeros(g, 2, 3), newMetricGraph(t, tensor.Float32).ints(make([]int, 2), 2))
-		}, "another graph"},
-		{"targets of another shape", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.BinaryAccuracy(b, zeros(g, 2, 3), zeros(g, 3), nil)
-		}, "binary accuracy: the targets must have shape (2, 3)"},
-		{"weights of another shape", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.MeanAbsoluteError(b, zeros(g, 2, 3), zeros(g, 2, 3), zeros(g, 3))
-		}, "mean absolute error: the weights must have the shape"},
-		{"target that isn't a class", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.Accuracy(b, zeros(g, 2, 3), g.ints([]int{2, 3}, 2))
-		}, "target 3 at position 1 isn't one of 3 classes"},
-		{"target above 1", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.BinaryAccuracy(b, zeros(g, 2), g.floats([]float64{0, 2}, 2), nil)
-		}, "target 1 is 2"},
-		{"macro F1 of a scalar", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.MacroF1(b, G.NewScalar(g.ExprGraph, tensor.Float64), g.ints(make([]int, 2), 2))
-		}, "macro f1: the logits must have shape (…, V)"},
-		{"macro F1 of a target that isn't a class", func(g graph, b *layers.Build) (train.Metric, error) {
-			m, err := train.MacroF1(b, zeros(g, 2, 3), g.ints([]int{2, 3}, 2))
-			m.Count = m.Sum
-			return m, err
-		}, "target 3 at position 1 isn't one of 3 classes"},
-		{"metrics of a class that doesn't exist", func(g graph, b *layers.Build) (train.Metric, error) {
-			_, err := train.ClassMetrics(b, zeros(g, 2, 3), g.ints([]int{0, 1}, 2), 3)
-			return train.Metric{}, err
-		}, "average precision: the class must be from 0 to 2, got 3"},
-		{"AUC of targets of another shape", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.AUC(b, zeros(g, 2, 3), zeros(g, 3), nil)
-		}, "auc: the targets must have shape (2, 3)"},
-		{"AUC of a target above 1", func(g graph, b *layers.Build) (train.Metric, error) {
-			m, err := train.AUC(b, zeros(g, 2), g.floats([]float64{0, 2}, 2), nil)
-			m.Count = m.Sum
-			return m, err
-		}, "target 1 is 2"},
-		{"a weight below 0", func(g graph, b *layers.Build) (train.Metric, error) {
-			return train.MeanAbsoluteError(b, zeros(g, 2), zeros(g, 2), g.floats([]float64{1, -1}, 2))
-		}, "the weight of position 1 is -1"},
+		{"a Build of another graph", elsewhere, zeros(2, 3), ints(0, 0), nil, "used for another graph"},
+		{"one axis", accuracy, zeros(3), ints(0, 0), nil, "(…, V)"},
+		{"another shape", accuracy, zeros(2, 3), ints(0, 0, 0), nil, "must be int of shape (2), got int of shape (3)"},
+		{"float targets", accuracy, zeros(2, 3), zeros(2), nil, "must be int"},
+		{"another graph", accuracy, zeros(2, 3), foreign, nil, "another graph"},
+		{"targets of another shape", train.BinaryAccuracy, zeros(2, 3), zeros(3), nil, "binary accuracy: the targets must have shape (2, 3)"},
+		{"weights of another shape", train.MeanAbsoluteError, zeros(2, 3), zeros(2, 3), zeros(3), "mean absolute error: the weights must have the shape"},
+		{"target that isn't a class", accuracy, zeros(2, 3), ints(2, 3), nil, "target 3 at position 1 isn't one of 3 classes"},
+		{"target above 1", train.BinaryAccuracy, zeros(2), floats(0, 2), nil, "target 1 is 2"},
+		{"macro F1 of a scalar", macroF1, scalar, ints(0, 0), nil, "macro f1: the logits must have shape (…, V)"},
+		{"macro F1 of a target that isn't a class", macroF1, zeros(2, 3), ints(2, 3), nil, "target 3 at position 1 isn't one of 3 classes"},
+		{"metrics of a class that doesn't exist", class3, zeros(2, 3), ints(0, 1), nil, "average precision: the class must be from 0 to 2, got 3"},
+		{"AUC of targets of another shape", train.AUC, zeros(2, 3), zeros(3), nil, "auc: the targets must have shape (2, 3)"},
+		{"AUC of a target above 1", train.AUC, zeros(2), floats(0, 2), nil, "target 1 is 2"},
+		{"a weight below 0", train.MeanAbsoluteError, zeros(2), zeros(2), floats(1, -1), "the weight of position 1 is -1"},
 	} {
 		g := newMetricGraph(t, tensor.Float64)
-		m, err := tc.add(g, &layers.Build{})
+		var weights *G.Node
+		if tc.weights != nil {
+			weights = tc.weights(g)
+		}
+		m, err := tc.add(&layers.Build{}, tc.x(g), tc.y(g), weights)
 		if err == nil {
-			_, err = g.run(m.Sum, m.Count)
+			_, err = g.run(m.Sum)
 		}
 		wantError(t, tc.name, err, tc.says)
 	}
@@ -429,6 +388,10 @@ type reference struct {
 // value runs the graph once and returns the metric's value.
 func (g *metricGraph) value(m train.Metric) float64 {
 	g.Helper()
+	if m.Value == nil {
+		sums := must.Get(g.run(m.Sum, m.Count))(g)
+		return sums[0] / sums[1]
+	}
 	return m.Value(must.Get(g.run(m.Sum))(g))
 }
 
@@ -624,6 +587,12 @@ func TestMetricValues(t *testing.T) {
 			return g.value(must.Get(train.AUC(&layers.Build{}, g.floats(logits, n), g.floats(targets, n), nil))(g))
 		}
 	}
+	binary := func(logits, targets, weights []float64) func(g *metricGraph) float64 {
+		return func(g *metricGraph) float64 {
+			n := len(targets)
+			return g.value(must.Get(train.BinaryAccuracy(&layers.Build{}, g.floats(logits, n), g.floats(targets, n), g.floats(weights, n)))(g))
+		}
+	}
 	r2 := func(outputs, targets, weights []float64) func(g *metricGraph) float64 {
 		return func(g *metricGraph) float64 { return rSquared(t, tensor.Float64, outputs, targets, weights) }
 	}
@@ -639,6 +608,13 @@ func TestMetricValues(t *testing.T) {
 		{"macro F1: a tie goes to the first class", f1([]float64{1, 1, 1}, 0), 1},
 		{"macro F1: an ignored target", f1([]float64{1, 0, 0, nan, nan, nan}, 0, -1), 1},
 		{"macro F1: nothing counts", f1([]float64{1, 0, 0}, -1), nan},
+		{"binary accuracy: yes and no", binary([]float64{2, -1, 3, -4}, []float64{1, 0, 0, 1}, nil), 0.5},
+		{"binary accuracy: a logit of 0 is a no", binary([]float64{0, 0, 0}, []float64{0, 1, 1}, nil), 1. / 3},
+		{"binary accuracy: a target of 1/2 is a no", binary([]float64{1, -1, 1}, []float64{0.5, 0.5, 0.6}, nil), 2. / 3},
+		{"binary accuracy: NaN is never right", binary([]float64{nan, nan}, []float64{0, 1}, nil), 0},
+		{"binary accuracy: infinities", binary([]float64{inf, -inf, inf}, []float64{1, 0, 0}, nil), 2. / 3},
+		{"binary accuracy: weights", binary([]float64{1, 1, -1}, []float64{1, 0, 0}, []float64{2, 3, 0.5}), 2.5 / 5.5},
+		{"binary accuracy: a weight of 0 hides NaN", binary([]float64{1, nan, 1}, []float64{1, nan, 7}, []float64{2, 0, 0}), 1},
 		{"AUC: all pairs in order", auc([]float64{-2, 0.01, 1, 1.01}, 0, 0, 1, 1), 1},
 		{"AUC: all pairs wrong", auc([]float64{inf, 3, -3, -inf}, 0, 0, 1, 1), 0},
 		{"AUC: equal logits", auc([]float64{2, 2, -1}, 1, 0, 0), 0.75},

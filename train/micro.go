@@ -47,7 +47,7 @@ func newCrew(p Problem, c Config, options RunOptions, rank, processes int, like 
 	cores := runtime.GOMAXPROCS(0)
 	workers := min(cmp.Or(options.Workers, cores), t.share)
 	for i := range workers {
-		b := layers.Build{Mode: layers.Training, Seed: options.Seed, Precision: c.Precision, Buffers: &layers.Buffers{}}
+		b := layers.Build{Training: true, Seed: options.Seed, Precision: c.Precision, Buffers: &layers.Buffers{}}
 		if workers > 1 {
 			b.Cores = max(1, (i+1)*cores/workers-i*cores/workers)
 		}

@@ -223,14 +223,17 @@ func TestMicroBatchErrors(t *testing.T) {
 			})
 		}, "the same parameters in the same order"},
 		{"another metric in validation", metrics(func(b *layers.Build, loss *G.Node) []train.Metric {
-			return []train.Metric{{Name: fmt.Sprint("m", b.Mode), Sum: loss}}
+			return []train.Metric{{Name: fmt.Sprint("m", b.Training), Sum: loss}}
 		}), "the same metrics in the same order"},
 		{"no metric in validation", metrics(func(b *layers.Build, loss *G.Node) []train.Metric {
-			return []train.Metric{{Name: "perplexity", Sum: loss, Of: math.Exp}}[:b.Mode]
+			if b.Training {
+				return []train.Metric{{Name: "perplexity", Sum: loss, Of: math.Exp}}
+			}
+			return nil
 		}), "the same metrics in the same order"},
 		{"a metric of another scale in validation", metrics(func(b *layers.Build, loss *G.Node) []train.Metric {
 			m := train.Metric{Name: "m", Sum: loss}
-			if b.Mode == layers.Evaluation {
+			if !b.Training {
 				m.Of = math.Sqrt
 			}
 			return []train.Metric{m}
@@ -345,12 +348,7 @@ func BenchmarkStep(b *testing.B) {
 		b.Run(fmt.Sprintf("batch=%d/micro=%d/workers=%d", c.batch, c.micro, c.workers), func(b *testing.B) {
 			p := gpt(b, c.batch, 128, 4)
 			p.Train.Len = (b.N + 1) * c.batch
-			must.Get(train.Fit(context.Background(), p, train.Config{BatchSize: c.batch, MicroBatches: c.micro, MaxEpochs: 1}, train.RunOptions{Workers: c.workers, OnStep: func(_, step int, _ float64) bool {
-				if step == 0 {
-					b.ResetTimer()
-				}
-				return false
-			}}))(b)
+			must.Get(train.Fit(context.Background(), p, train.Config{BatchSize: c.batch, MicroBatches: c.micro, MaxEpochs: 1}, train.RunOptions{Workers: c.workers, OnStep: at(0, b.ResetTimer)}))(b)
 		})
 	}
 }

@@ -139,7 +139,7 @@ func TestFitErrors(t *testing.T) {
 		}, "the Count of the loss must be a scalar node in the graph of the inputs, or nil"},
 		"a Count only in training": {func(p *train.Problem, _ *setup) {
 			afterLoss(p, func(b *layers.Build, _ G.Nodes, loss *layers.Loss) {
-				if b.Mode == layers.Evaluation {
+				if !b.Training {
 					loss.Count = nil
 				}
 			})

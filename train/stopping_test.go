@@ -192,12 +192,7 @@ func TestStoppingResumes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			fit := func(checkpoint string, from, until int) (end, error) {
 				p, w := problemOf(t, from, c.options, c.values)
-				r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 1, Stopping: c.options, MaxEpochs: len(c.values)}, train.RunOptions{Solver: optim.NewAdamW(0.1), Checkpoint: checkpoint, Resume: from > 0, OnCheck: func(history []train.Check, _ bool) (bool, error) {
-					if len(history) == until {
-						return false, broken
-					}
-					return false, nil
-				}})
+				r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 1, Stopping: c.options, MaxEpochs: len(c.values)}, train.RunOptions{Solver: optim.NewAdamW(0.1), Checkpoint: checkpoint, Resume: from > 0, OnCheck: failAt(until, broken)})
 				return end{fmt.Sprintf("%+v", r), w.Value.Data().([]float64)[0]}, err
 			}
 			want := must.Get(fit(filepath.Join(t.TempDir(), "c"), 0, -1))(t)

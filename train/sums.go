@@ -44,8 +44,8 @@ func (w *window) add(s sums, solver *optim.Solver) {
 	w.sums.add(s)
 	w.Steps++
 	if solver != nil {
-		w.Norm += number(solver.Norm())
-		w.Rate = number(solver.Rate())
+		w.Norm += number(solver.Norm)
+		w.Rate = number(solver.Rate)
 	}
 }
 

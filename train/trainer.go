@@ -123,15 +123,6 @@ func (t *trainer) run(step int, batches []batch, weight float64, processes int) 
 // reduce adds up the sums of all processes and sets the gradients of this process's part of the parameters. If one
 // process has an error, reduce returns it in all.
 func (t *trainer) reduce(processes int, err error) (sums, error) {
-	if t.team.size == 1 {
-		if err != nil {
-			return sums{}, err
-		}
-		for i, g := range t.sums[0].grads {
-			t.mean[i].grad = g
-		}
-		return t.sums[0].sums, nil
-	}
 	metrics := t.workers[0].first.metrics
 	numbers := make([]float64, 0, length(metrics))
 	if len(t.sums) > 0 && err == nil {

@@ -48,12 +48,8 @@ standard error has a note. Put -- before an input that begins with a dash.`,
 // drawAttention draws the attention of the model in dir into the file out. Without --out, it prints the figure. It
 // shows only layers whose name contains layer.
 func drawAttention(cmd *cobra.Command, dir, input, layer, out string) error {
-	var write func(io.Writer, heatmap.Figure) error // nil: print the figure
-	if cmd.Flags().Changed("out") {
-		var err error
-		if write, err = figureWriter(out); err != nil {
-			return err
-		}
+	if err := fileFlag(cmd.Flags(), "out", ".png", ".svg", ".html"); err != nil {
+		return err
 	}
 	stdout, file := cmd.OutOrStdout(), &outFile{flag: "out", path: out, inputs: runFiles(dir, baseOf(cmd.Flags()))}
 	if err := file.open(stdout); err != nil {
@@ -75,6 +71,7 @@ func drawAttention(cmd *cobra.Command, dir, input, layer, out string) error {
 	if cmd.Context().Err() != nil {
 		return errInterrupted
 	}
+	write := figureWriters[strings.ToLower(filepath.Ext(out))]
 	if write == nil {
 		var text bytes.Buffer
 		if err := figure.WriteText(&text, widthOf(stdout)); err != nil {
@@ -83,7 +80,7 @@ func drawAttention(cmd *cobra.Command, dir, input, layer, out string) error {
 		_, err := text.WriteTo(stdout)
 		return err
 	}
-	if err := file.write(cmd.Context(), func(w io.Writer) error { return write(w, figure) }); err != nil {
+	if err := file.write(cmd.Context(), func(w io.Writer) error { return write(figure, w) }); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(stdout, drawn(out, figure))
@@ -112,17 +109,11 @@ func shortened(s string) string {
 	return quoted(s)
 }
 
-// figureWriter returns a function that writes a figure in the format of the file's extension.
-func figureWriter(path string) (func(io.Writer, heatmap.Figure) error, error) {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".png":
-		return func(w io.Writer, f heatmap.Figure) error { return f.WritePNG(w, pngResolution) }, nil
-	case ".svg":
-		return func(w io.Writer, f heatmap.Figure) error { return f.WriteSVG(w) }, nil
-	case ".html":
-		return func(w io.Writer, f heatmap.Figure) error { return f.WriteHTML(w) }, nil
-	}
-	return nil, usagef("--out must be a file's name that ends in .png, .svg or .html, got %q", path)
+// figureWriters maps the endings of files to functions that write a figure.
+var figureWriters = map[string]func(f heatmap.Figure, w io.Writer) error{
+	".png":  func(f heatmap.Figure, w io.Writer) error { return f.WritePNG(w, pngResolution) },
+	".svg":  heatmap.Figure.WriteSVG,
+	".html": heatmap.Figure.WriteHTML,
 }
 
 // drawn returns the line to print about a figure that was written to a file.

@@ -56,31 +56,24 @@ tasks, presets, and files of the right kind. bash also needs the package bash-co
 func complete(root *cobra.Command) {
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	values := flagValues()
+	first := func(complete cobra.CompletionFunc) cobra.CompletionFunc { // for the first argument, or all files of --count
+		return func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 && !cmd.Flags().Changed("count") {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return complete(cmd, args, start)
+		}
+	}
 	for _, cmd := range root.Commands() {
 		switch words := append(strings.Fields(cmd.Use), ""); {
 		case words[1] == "DIR":
-			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
-				if len(args) > 0 {
-					return nil, cobra.ShellCompDirectiveNoFileComp
-				}
-				return runFolders(cmd, args, start)
-			}
+			cmd.ValidArgsFunction = first(runFolders)
 		case words[1] == "DIR...":
 			cmd.ValidArgsFunction = runFolders
 		case words[0] == "sweep":
-			cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-				if len(args) > 0 {
-					return nil, cobra.ShellCompDirectiveNoFileComp
-				}
-				return nil, cobra.ShellCompDirectiveFilterDirs
-			}
+			cmd.ValidArgsFunction = first(cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
 		case words[0] == "tokenize":
-			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-				if len(args) > 0 && !cmd.Flags().Changed("count") { // texts
-					return nil, cobra.ShellCompDirectiveNoFileComp
-				}
-				return nil, cobra.ShellCompDirectiveDefault
-			}
+			cmd.ValidArgsFunction = first(cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
 		case words[0] == "bench":
 			for _, b := range bench.All() {
 				cmd.ValidArgs = append(cmd.ValidArgs, b.Name)

@@ -175,8 +175,7 @@ func choose[T any](f *pflag.FlagSet, flag string, value *T, usage string) {
 	for name := range table.All {
 		names = append(names, name)
 	}
-	last := len(names) - 1
-	f.Var(choice[T]{value, table}, flag, fmt.Sprintf(usage, strings.Join(names[:last], ", ")+" or "+names[last]))
+	f.Var(choice[T]{value, table}, flag, fmt.Sprintf(usage, either(names)))
 }
 
 type choice[T any] struct {

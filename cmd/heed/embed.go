@@ -65,18 +65,8 @@ func (e *embedding) check(flags *pflag.FlagSet, dir string, texts []string) erro
 	if c, err := readConfig(flags, dir); err == nil && !c.Kind().Embeds && !c.Kind().Masks {
 		return usagef("%s is a model for the task %s: heed embed needs a model that embeds texts; for the answers of this one, use heed predict", dir, c.Task.Name)
 	}
-	if err := cmp.Or(needData(flags, "column", "header", "quotes", "encoding"), knownEncoding(e.as.Encoding)); err != nil {
-		return err
-	}
-	switch {
-	case flags.Changed("data") && len(texts) > 0:
-		return usagef("give the texts as arguments or with --data, not both, got %q", texts[0])
-	case flags.Changed("data") && e.path == "":
-		return usagef("--data must be a file's name, got none")
-	case flags.Changed("out") && !slices.Contains([]string{".npy", ".csv", ".jsonl"}, strings.ToLower(filepath.Ext(e.out))):
-		return usagef("--out must be a file's name that ends in .npy, .csv or .jsonl, got %q", e.out)
-	}
-	return nil
+	return cmp.Or(needData(flags, "column", "header", "quotes", "encoding"), knownEncoding(e.as.Encoding),
+		argsOrData(flags, "texts", texts), fileFlag(flags, "out", ".npy", ".csv", ".jsonl"))
 }
 
 // run prints the vectors of the texts, of the file or of standard input, or writes them to --out.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -110,15 +109,12 @@ func (e *evaluation) check(flags *pflag.FlagSet, dir string) error {
 	if err = nil; isText {
 		err = rowsOnly(flags, dir, c, "header", "quotes", "skip-bad", "answers", "out")
 	}
-	if err = cmp.Or(err, needData(flags, "encoding", "columns", "header", "quotes", "skip-bad"), knownEncoding(e.as.Encoding)); err != nil {
+	if err = cmp.Or(err, needData(flags, "encoding", "columns", "header", "quotes", "skip-bad"), knownEncoding(e.as.Encoding),
+		fileFlag(flags, "answers"), fileFlag(flags, "out", ".html")); err != nil {
 		return err
 	}
 	columns := e.as.Columns
 	switch {
-	case flags.Changed("answers") && e.answers == "":
-		return usagef("--answers must be a file's name, got none")
-	case flags.Changed("out") && !strings.EqualFold(filepath.Ext(e.page), ".html"):
-		return usagef("--out must be a file's name that ends in .html, got %q", e.page)
 	case isText && columns != nil && len(columns) != 1:
 		return usagef("--columns must be one for a text, the key in the lines of JSONL files, got %q", columns)
 	case isText && columns != nil && !slices.ContainsFunc(e.files, hasKeys):

@@ -3,9 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,8 +13,8 @@ import (
 
 // findRate finds a learning rate, and draws the losses that it was chosen by.
 func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOptions) error {
-	if !strings.EqualFold(filepath.Ext(out), ".png") {
-		return usagef("--find-rate must be a file's name that ends in .png, got %q", out)
+	if err := fileFlag(cmd.Flags(), "find-rate", ".png"); err != nil {
+		return err
 	}
 	picture := &outFile{flag: "find-rate", path: out, inputs: append(runFiles(c.From.Dir, c.From.Base), dataFiles(c.Data)...)}
 	if err := picture.open(cmd.OutOrStdout()); err != nil {
@@ -36,19 +33,14 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 	}
 	line.does("Finding a rate")
 	options.Seed = c.Seed
-	bar := io.Discard
-	if first(options.Group) {
-		bar = cmd.ErrOrStderr()
-	}
 	var losses []train.RateLoss
 	var rate float64
 	steps := 100
 	for ; ; steps *= 4 {
 		// There are at most 13 rates, and twice 6 more.
-		progress := newProgress(bar, steps, train.Config{MaxEpochs: 25}, train.RunOptions{})
-		progress.line, options.OnStep = line, progress.step
+		options.OnStep = newProgress(line, steps, train.Config{MaxEpochs: 25}, train.RunOptions{}).step
 		losses, rate, err = train.FindRate(cmd.Context(), t.Problem(), t.Config.Training.Config, options, 1e-5, 10, steps)
-		progress.clear()
+		line.clear()
 		if !errors.Is(err, train.ErrNoRate) || steps > 100 {
 			break
 		}

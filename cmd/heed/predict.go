@@ -102,18 +102,8 @@ func (p *prediction) check(flags *pflag.FlagSet, dir string, inputs []string) er
 	default:
 		err = nil // opening the folder gives the same error
 	}
-	if err = cmp.Or(err, needData(flags, "out", "columns", "header", "quotes", "encoding"), knownEncoding(p.as.Encoding)); err != nil {
-		return err
-	}
-	switch hasData := flags.Changed("data"); {
-	case hasData && len(inputs) > 0:
-		return usagef("give the inputs as arguments or with --data, not both, got %q", inputs[0])
-	case hasData && p.path == "":
-		return usagef("--data must be a file's name, got none")
-	case flags.Changed("out") && p.out == "":
-		return usagef("--out must be a file's name, got none")
-	}
-	return nil
+	return cmp.Or(err, needData(flags, "out", "columns", "header", "quotes", "encoding"), knownEncoding(p.as.Encoding),
+		argsOrData(flags, "inputs", inputs), fileFlag(flags, "out"))
 }
 
 // run answers the inputs, the file or standard input.

@@ -7,33 +7,25 @@ import (
 	"runtime"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/report"
 )
 
-// progress shows the state of a training as the last line of a terminal. Without a capable terminal, it shows nothing.
-// The line has no colours.
+// progress shows the state of a training as the last line of a terminal. The line has no colours.
 type progress struct {
 	live    *report.Live
-	bySteps bool      // whether checks are at steps, not at the ends of epochs
-	w       io.Writer // the terminal; nil shows nothing
-	unicode bool      // whether the terminal shows Unicode
-	line    *waiting  // the line that appears while this one isn't shown
+	bySteps bool // whether checks are at steps, not at the ends of epochs
+	unicode bool // whether the terminal shows Unicode
+	line    *waiting
 
 	drawn time.Time // when the line was last drawn
-	shown int       // width of the line; 0: there is no line
 	mark  string    // start of the log's line about the latest check if that is the best, otherwise empty
 }
 
-func newProgress(w io.Writer, steps int, c train.Config, options train.RunOptions) *progress {
-	p := &progress{live: report.NewLive(steps, c, options), bySteps: c.CheckEvery > 0, unicode: showsUnicode(os.Getenv)}
-	if terminal(w) != nil && os.Getenv("TERM") != "dumb" {
-		p.w = w
-	}
-	return p
+func newProgress(line *waiting, steps int, c train.Config, options train.RunOptions) *progress {
+	return &progress{live: report.NewLive(steps, c, options), bySteps: c.CheckEvery > 0, unicode: showsUnicode(os.Getenv), line: line}
 }
 
 // showsUnicode reports whether the locale in the environment uses UTF-8.
@@ -49,13 +41,9 @@ func showsUnicode(env func(string) string) bool {
 // step draws the line, up to ten times per second. It is the OnStep of a train.RunOptions.
 func (p *progress) step(epoch, step int, loss float64) (stop bool) {
 	p.live.Step(epoch, step, loss)
-	if p.w != nil && time.Since(p.drawn) >= 100*time.Millisecond {
+	if p.line != nil && time.Since(p.drawn) >= 100*time.Millisecond {
 		p.drawn = time.Now()
-		line := p.live.Line(widthOf(p.w)-1, p.unicode)
-		p.clear()
-		io.WriteString(p.w, line)
-		p.shown = utf8.RuneCountInString(line)
-		p.line.hold(true)
+		p.line.show(p.live.Line(widthOf(p.line.w)-1, p.unicode))
 	}
 	return false
 }
@@ -73,20 +61,10 @@ func (p *progress) checked(history []train.Check, best int) {
 	}
 }
 
-// clear erases the line.
-func (p *progress) clear() {
-	if p.shown > 0 {
-		eraseLine(p.w, p.shown)
-		p.line.hold(false)
-	}
-	p.shown = 0
-}
-
-// over returns a writer of lines to w. It erases the progress line before each of them and escapes characters that
-// can't be printed. If people is true, it adds "best so far" to the line of the best check.
+// over returns a writer of lines to w, which escapes characters that can't be printed. If people is true, it adds "best
+// so far" to the line of the best check.
 func (p *progress) over(w io.Writer, people bool) io.Writer {
 	return writerFunc(func(b []byte) (int, error) {
-		p.clear()
 		text := text.Escape(string(b))
 		if people && p.mark != "" && strings.HasPrefix(text, p.mark) {
 			text, p.mark = strings.TrimSuffix(text, "\n")+"; best so far\n", ""

@@ -3,15 +3,12 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"os"
 	"regexp"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train"
 )
 
@@ -47,9 +44,9 @@ func screen(written string) []string {
 // The screen shows the lines of all epochs, with the progress line below. After clear, the progress line is gone.
 func TestProgress(t *testing.T) {
 	var terminal bytes.Buffer
-	p := newProgress(&terminal, 4, train.Config{MaxEpochs: 7}, train.RunOptions{})
-	p.w = &terminal
-	out := p.over(&terminal, false)
+	line := &waiting{w: &terminal}
+	p := newProgress(line, 4, train.Config{MaxEpochs: 7}, train.RunOptions{})
+	out := p.over(&output{Writer: &terminal, line: line}, false)
 	var want []string
 	shows := regexp.MustCompile(`^Epoch \d, 7 in all  .*\d/4.*  loss 1`)
 	for epoch := range 6 {
@@ -67,7 +64,7 @@ func TestProgress(t *testing.T) {
 	}
 	p.drawn = time.Time{}
 	p.step(6, 1, 1)
-	p.clear() // like after an interruption
+	line.clear() // like after an interruption
 	if got := screen(terminal.String()); strings.Join(got, "\n") != strings.Join(want, "\n")+"\n" {
 		t.Errorf("the screen shows\n%s\nwant no progress line", strings.Join(got, "\n"))
 	}
@@ -91,21 +88,6 @@ func TestShowsUnicode(t *testing.T) {
 	}
 }
 
-func TestProgressOnlyToATerminal(t *testing.T) {
-	f := must.Get(os.Create(t.TempDir() + "/log"))(t)
-	defer f.Close()
-	for _, w := range []io.Writer{f, new(bytes.Buffer)} {
-		p := newProgress(w, 4, train.Config{}, train.RunOptions{})
-		p.step(0, 0, 1)
-		if p.w != nil {
-			t.Error("there is progress without a terminal")
-		}
-	}
-	if got := read(t, f.Name()); got != "" {
-		t.Errorf("the file has %q, want nothing", got)
-	}
-}
-
 // For people, the line of the best check has a mark. For programs, it has none.
 func TestBestSoFar(t *testing.T) {
 	const line = "Epoch 1: Train=0.457, Val=0.300"
@@ -124,7 +106,7 @@ func TestBestSoFar(t *testing.T) {
 		{"other lines", train.Config{}, true, 1, "Early stopping at epoch 1", "Early stopping at epoch 1\n"},
 	} {
 		var got strings.Builder
-		p := newProgress(&got, 4, c.config, train.RunOptions{})
+		p := newProgress(nil, 4, c.config, train.RunOptions{})
 		out := p.over(&got, c.people)
 		p.checked([]train.Check{{Epoch: 0, Step: 4}, {Epoch: 1, Step: 8}}, c.best)
 		fmt.Fprintln(out, c.line)

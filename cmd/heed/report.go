@@ -9,7 +9,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,11 +39,11 @@ run folders without their paths.`,
   heed report runs/reverse runs/reverse-2 --out compared.html`,
 		Args: takes("one or more run folders", cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) > 1 && out == "":
+			if len(args) > 1 && out == "" {
 				return usagef("a page that compares runs needs --out, the file to write, such as --out runs.html")
-			case out != "" && !strings.EqualFold(filepath.Ext(out), ".html"):
-				return usagef("--out must be a file's name that ends in .html, got %q", out)
+			}
+			if err := fileFlag(cmd.Flags(), "out", ".html"); err != nil {
+				return err
 			}
 			return reportRuns(cmd, args, out, private)
 		},

@@ -13,7 +13,6 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task/serve"
-	"github.com/heed-go/heed/train/task/serve/openai"
 )
 
 // Every door to a text model chooses tokens by the same rule: flags or a request come before generation_config.json,
@@ -71,7 +70,7 @@ func atEveryDoor(t *testing.T, dir, settings string, want decode.Sampler, chats 
 		r := httptest.NewRequest("POST", path, strings.NewReader(strings.TrimSuffix(body+", "+settings, ", ")+"}"))
 		r.Header.Set("Content-Type", "application/json")
 		if strings.HasPrefix(path, "/v1") {
-			openai.New(h, "m").ServeHTTP(w, r)
+			h.OpenAI("m").ServeHTTP(w, r)
 		} else {
 			h.ServeHTTP(w, r)
 		}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task/serve"
-	"github.com/heed-go/heed/train/task/serve/openai"
 )
 
 // serveGrace is the time that a service has, after a signal, to answer the requests that it has accepted.
@@ -37,8 +36,8 @@ has accepted, for up to ten seconds, and exits with status 0.
        -d '{"prompt": "To be", "tokens": 300, "temperature": 0.8}'    # for a text model
 
 Clients of OpenAI's API work with the base URL http://127.0.0.1:8080/v1, any key, and the folder's name as
-the model: /v1/models, /v1/chat/completions, /v1/completions and /v1/embeddings. Package
-train/task/serve/openai describes what they support.
+the model: /v1/models, /v1/chat/completions, /v1/completions and /v1/embeddings. Handler.OpenAI in
+package train/task/serve describes what they support.
 
 In a browser, the address shows a page where you can try the model and see what it attends to.
 /openapi.json describes all requests. /health answers while the service runs. Inputs that wait at the same
@@ -102,7 +101,7 @@ func serveRun(cmd *cobra.Command, dir, addr string, o serve.Options) error {
 	if _, err := fmt.Fprintf(stdout, "%s, %s%s, answers on http://%s/\n", text.Escape(dir), what, text.Escape(m.Config.Task.Name), l.Addr()); err != nil {
 		return err
 	}
-	served, err := serveUntil(cmd.Context(), l, h, openai.New(h, modelName(dir)), o.ErrorLog)
+	served, err := serveUntil(cmd.Context(), l, h, h.OpenAI(modelName(dir)), o.ErrorLog)
 	if err != nil {
 		return err
 	}

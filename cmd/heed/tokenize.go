@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
 )
@@ -177,15 +179,20 @@ func showIDs(out io.Writer, t tokenizer.Tokenizer, text string, _ int) error {
 func countTokens(cmd *cobra.Command, out io.Writer, t tokenizer.Tokenizer, files []string) error {
 	const perByte = 100 // bytes of memory per byte of text, if every byte is a token
 	limit := int64(memory.Limit() / perByte)
-	number := func(name string, content []byte, err error) (int, error) {
+	show := func(name string, content []byte, err error) error {
 		var tokens []tokenizer.Token
 		if err == nil {
 			tokens, err = t.Tokenize(string(content), tokenizer.Options{})
 		}
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", cmp.Or(text.Escape(name), "standard input"), err)
 		}
-		return len(tokens), nil
+		fmt.Fprint(out, len(tokens))
+		if name != "" {
+			fmt.Fprint(out, "\t", text.EscapeExcept(name, ""))
+		}
+		_, err = fmt.Fprintln(out)
+		return err
 	}
 	if len(files) == 0 {
 		input, err := stdin(cmd)
@@ -193,38 +200,20 @@ func countTokens(cmd *cobra.Command, out io.Writer, t tokenizer.Tokenizer, files
 			return err
 		}
 		content, err := readAll(input, limit)
-		n, err := number("standard input", content, err)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(out, n)
-		return err
+		return show("", content, err)
 	}
 	for _, name := range files {
-		if err := cmd.Context().Err(); err != nil {
-			return err
-		}
 		content, err := readWhole(name, limit)
-		n, err := number(text.Escape(name), content, err)
-		if err != nil {
+		if err := cmp.Or(cmd.Context().Err(), show(name, content, err)); err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%d\t%s\n", n, text.EscapeExcept(name, ""))
 	}
 	return nil
 }
 
 // readWhole reads a regular file of up to limit bytes. Its errors don't name the file.
-func readWhole(path string, limit int64) (content []byte, err error) {
-	defer func() { err = text.Reason(err) }()
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("it must be a regular file, got %v", info.Mode())
-	}
-	f, err := os.Open(path)
+func readWhole(path string, limit int64) ([]byte, error) {
+	f, _, err := runfolder.At(filepath.Dir(path)).Open(filepath.Base(path))
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"os"
@@ -369,12 +368,9 @@ func (r *training) train(cmd *cobra.Command, t *task.Task, dir string) (*task.Su
 	if description := t.DescribeData(); description != "" && first(options.Group) {
 		fmt.Fprintf(stdout, "%s  model: %s\n", text.Escape(description), modelText(t.Config))
 	}
-	bar, people := cmd.ErrOrStderr(), terminal(stdout) != nil
-	if options.Group != nil { // mpirun's pseudo-terminal isn't a user's terminal
-		bar, people = io.Discard, false
-	}
-	progress := newProgress(bar, c.StepsPerEpoch, c.Config, options)
-	progress.line, options.OnStep = r.line, progress.step
+	people := terminal(stdout) != nil && options.Group == nil // mpirun's pseudo-terminal isn't a user's terminal
+	progress := newProgress(r.line, c.StepsPerEpoch, c.Config, options)
+	options.OnStep = progress.step
 	t.Progress = r.line.counts(false)
 	r.line.does("Training")
 	options.OnCheck = func(history []train.Check, _ bool) (bool, error) {
@@ -387,7 +383,7 @@ func (r *training) train(cmd *cobra.Command, t *task.Task, dir string) (*task.Su
 	}
 	options.Log = log
 	s, err := t.Train(cmd.Context(), dir, options)
-	progress.clear()
+	r.line.clear()
 	if err != nil {
 		end(oneLine(interrupted(cmd.Context(), err)))
 		return nil, err

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,6 +49,37 @@ func atLeastOne(flags *pflag.FlagSet, names ...string) error {
 		}
 	}
 	return nil
+}
+
+// fileFlag returns an error if a flag is given, but isn't a file's name or, if there are endings, has none of them.
+func fileFlag(flags *pflag.FlagSet, name string, endings ...string) error {
+	path := flags.Lookup(name).Value.String()
+	switch {
+	case !flags.Changed(name):
+	case len(endings) > 0 && !slices.Contains(endings, strings.ToLower(filepath.Ext(path))):
+		return usagef("--%s must be a file's name that ends in %s, got %q", name, either(endings), path)
+	case path == "":
+		return usagef("--%s must be a file's name, got none", name)
+	}
+	return nil
+}
+
+// either lists names, as in "a, b or c".
+func either(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// argsOrData returns an error if inputs are given both as arguments and with --data, or if --data is empty. The errors
+// call the inputs by the name what.
+func argsOrData(flags *pflag.FlagSet, what string, args []string) error {
+	if flags.Changed("data") && len(args) > 0 {
+		return usagef("give the %s as arguments or with --data, not both, got %q", what, args[0])
+	}
+	return fileFlag(flags, "data")
 }
 
 var errNoFolder = usagef("the run folder's name is empty")

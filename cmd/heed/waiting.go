@@ -28,7 +28,7 @@ type waiting struct {
 	texts string    // how many texts the model has read
 	since time.Time // when the terminal last changed
 	shown int       // width of the line; 0: there is no line
-	held  bool      // another line is shown
+	held  bool      // the line stays until the command prints something
 }
 
 // wait lets cmd show what it is doing, until it calls end. If it shows something already, wait changes nothing. Without
@@ -60,7 +60,7 @@ func wait(cmd *cobra.Command, what string) (l *waiting, end func()) {
 	return l, func() {
 		tick.Stop()
 		close(stop)
-		l.hold(true)
+		l.show("")
 		stdout.line = nil
 		cmd.SetErr(stderr)
 	}
@@ -74,27 +74,28 @@ func (l *waiting) draw() {
 		return
 	}
 	line := fmt.Sprintf("%s: %s%s so far", l.what, l.texts, text.Seconds(time.Since(l.began).Seconds()))
-	line = text.Shorten(line, max(0, widthOf(l.w)-4), 0)
-	l.erase()
+	l.put(text.Shorten(line, max(0, widthOf(l.w)-4), 0))
+}
+
+// put replaces the line. The mutex must be locked.
+func (l *waiting) put(line string) {
+	switch {
+	case l.shown == 0:
+	case runtime.GOOS == "windows": // its terminals may not support escape sequences
+		fmt.Fprintf(l.w, "\r%*s\r", l.shown, "")
+	default:
+		io.WriteString(l.w, "\r\x1b[2K")
+	}
 	io.WriteString(l.w, line)
 	l.shown = utf8.RuneCountInString(line)
 }
 
-// erase erases the line. The mutex must be locked.
-func (l *waiting) erase() {
-	eraseLine(l.w, l.shown)
-	l.shown = 0
-}
-
-// eraseLine erases the last line of a terminal, which has this width.
-func eraseLine(w io.Writer, width int) {
-	switch {
-	case width == 0:
-	case runtime.GOOS == "windows": // its terminals may not support escape sequences
-		fmt.Fprintf(w, "\r%*s\r", width, "")
-	default:
-		io.WriteString(w, "\r\x1b[2K")
-	}
+// show shows another line, at once and until the command prints something.
+func (l *waiting) show(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.put(line)
+	l.held = true
 }
 
 // clear erases the line, because the command prints something.
@@ -102,18 +103,8 @@ func (l *waiting) clear() {
 	if l != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.erase()
-		l.since = time.Now()
-	}
-}
-
-// hold erases the line if another line is shown from now on. Otherwise it lets the line appear again.
-func (l *waiting) hold(other bool) {
-	if l != nil {
-		l.clear()
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.held = other
+		l.put("")
+		l.held, l.since = false, time.Now()
 	}
 }
 

@@ -42,17 +42,15 @@ func TestWaiting(t *testing.T) {
 	l.does("Writing")
 	shows("a line", "Writing: 12 s so far")
 
-	p := newProgress(&terminal, 4, train.Config{MaxEpochs: 7}, train.RunOptions{})
-	p.w, p.line = &terminal, l
-	p.step(0, 0, 1)
+	newProgress(l, 4, train.Config{MaxEpochs: 7}, train.RunOptions{}).step(0, 0, 1)
 	bar := screen(terminal.String())
 	long()
 	shows(bar...)
-	p.clear()
+	l.clear()
 	shows("a line", "")
 	long()
 	shows("a line", "Writing: 12 s so far")
-	l.hold(true)
+	l.show("") // the end
 	shows("a line", "")
 }
 
@@ -65,6 +63,7 @@ func TestWaitingOnlyOnATerminal(t *testing.T) {
 	l, end := wait(root, "Scoring")
 	l.does("Writing")
 	l.clear()
+	newProgress(l, 4, train.Config{}, train.RunOptions{}).step(0, 0, 1)
 	end()
 	if l != nil || l.counts(true) != nil || stderr.Len() > 0 {
 		t.Errorf("a file gets %q, want nothing", stderr.String())

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -76,12 +75,8 @@ func resultChecksum(t *testing.T, tok Tokenizer, text string) uint32 {
 	t.Helper()
 	tokens := must.Get(tok.Tokenize(text, Options{}))(t)
 	var result []byte
-	ids := make([]int, len(tokens))
-	for i, token := range tokens {
-		ids[i] = token.ID
-		result = append(strconv.AppendInt(result, int64(token.ID), 10), ' ')
-		result = append(strconv.AppendInt(result, int64(token.Start), 10), ' ')
-		result = append(strconv.AppendInt(result, int64(token.End), 10), '\n')
+	for _, token := range tokens {
+		result = fmt.Appendf(result, "%d %d %d\n", token.ID, token.Start, token.End)
 	}
-	return crc32.ChecksumIEEE(append(result, valid(must.Get(tok.Decode(ids))(t))...))
+	return crc32.ChecksumIEEE(append(result, valid(must.Get(tok.Decode(idsOf(tokens)))(t))...))
 }

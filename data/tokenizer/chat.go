@@ -29,20 +29,15 @@ type ChatTemplate struct {
 // ParseChatTemplate doesn't know it.
 func OpenChatTemplate(dir fs.FS) (*ChatTemplate, error) { return newChatTemplate(chat.Open(dir)) }
 
-// ParseChatTemplate returns the ChatTemplate for the text of a published template. The arguments bos and eos are the
-// model's tokens for the beginning and the end of a text, such as "<s>" and "</s>".
+// ParseChatTemplate returns the ChatTemplate for the text of a published template, or for one of the names that
+// ChatTemplates lists, such as chatml. The arguments bos and eos are the model's tokens for the beginning and the end
+// of a text, such as "<s>" and "</s>".
 //
 // It knows templates by their whole text: ChatML (also as used by Yi, SmolLM2 and Qwen 1.5 to 3), Llama 2, Llama 3 to
 // 3.2, Mistral 7B 0.1 and 0.2, Gemma, Gemma 3, and Zephyr (also as used by TinyLlama). For any other text, it returns
 // an error. It doesn't run the template, so a template from someone you don't know can do no harm.
 func ParseChatTemplate(template, bos, eos string) (*ChatTemplate, error) {
 	return newChatTemplate(chat.Parse(template, bos, eos))
-}
-
-// NamedChatTemplate returns the ChatTemplate with one of the names that ChatTemplates lists, such as chatml. The
-// arguments bos and eos are as in ParseChatTemplate. For an unknown name, it returns an error.
-func NamedChatTemplate(name, bos, eos string) (*ChatTemplate, error) {
-	return newChatTemplate(chat.Named(name, bos, eos))
 }
 
 func newChatTemplate(t *chat.Template, err error) (*ChatTemplate, error) {
@@ -52,7 +47,7 @@ func newChatTemplate(t *chat.Template, err error) (*ChatTemplate, error) {
 	return &ChatTemplate{template: t}, nil
 }
 
-// ChatTemplates returns the names that NamedChatTemplate knows.
+// ChatTemplates returns the names that ParseChatTemplate knows.
 func ChatTemplates() []string { return chat.Names() }
 
 // Render returns the text of a conversation. If prompt is true, the text ends with the beginning of the assistant's
@@ -74,26 +69,17 @@ func (c *ChatTemplate) Render(messages []Message, prompt bool) (string, error) {
 // the template needs an eos.
 func (c *ChatTemplate) End() string { return c.template.End() }
 
-// Encode returns the ids of a conversation. Special tokens come from the template alone: their names in the contents
-// are ordinary text. If the contents have no such names, Encode returns the same ids as Tokenize for the rendered text.
+// Encode returns the ids of a conversation, and reports for each id whether the assistant writes it: whether it belongs
+// to the content of an assistant's message or to the mark at its end. A model learns to answer from these ids.
+//
+// Special tokens come from the template alone: their names in the contents are ordinary text. If the contents have no
+// such names, Encode returns the same ids as Tokenize for the rendered text.
 //
 // Some markers, such as [INST] in Llama 2, aren't special tokens. They are ordinary text in the template, too, so a
 // user can imitate them. The template has the token for the beginning of the text; don't add a second one.
 //
 // Encode returns the errors of Render and of Tokenize.
-func (c *ChatTemplate) Encode(p *Pipeline, messages []Message, prompt bool) ([]int, error) {
-	ids, _, err := c.encode(p, messages, prompt)
-	return ids, err
-}
-
-// EncodeAnswers returns the ids of a whole conversation like Encode, and reports for each id whether the assistant
-// writes it: whether it belongs to the content of an assistant's message or to the mark at its end. A model learns to
-// answer from these ids.
-func (c *ChatTemplate) EncodeAnswers(p *Pipeline, messages []Message) (ids []int, answers []bool, err error) {
-	return c.encode(p, messages, false)
-}
-
-func (c *ChatTemplate) encode(p *Pipeline, messages []Message, prompt bool) (ids []int, answers []bool, err error) {
+func (c *ChatTemplate) Encode(p *Pipeline, messages []Message, prompt bool) (ids []int, answers []bool, err error) {
 	text, parts, err := c.render(messages, prompt)
 	if err == nil {
 		err = checkText(text)

@@ -34,36 +34,11 @@ func readChatCases(t *testing.T) (cases chatCases) {
 	return cases
 }
 
-// Without thinking, Qwen 3's templates begin an answer with empty thoughts. No other template has thoughts.
-func TestNoThinking(t *testing.T) {
-	cases := readChatCases(t)
-	for i, template := range cases.Templates {
-		c := must.Get(ParseChatTemplate(template.Text, "<s>", "</s>"))(t)
-		c.Now = march
-		for _, conversation := range cases.Conversations {
-			thoughts, want := "", conversation.Want[i]
-			if conversation.Prompt && strings.HasPrefix(template.Name, "Qwen3") {
-				thoughts = "<think>\n\n</think>\n\n"
-			}
-			c.NoThinking = false
-			plain, err := c.Render(conversation.Messages, conversation.Prompt)
-			if err != nil {
-				continue
-			}
-			c.NoThinking = true
-			got, err := c.Render(conversation.Messages, conversation.Prompt)
-			if err != nil || got != plain+thoughts || want != nil && got != *want+thoughts {
-				t.Fatalf("%s: got %q, %v, want %q and %q", template.Name, got, err, plain, thoughts)
-			}
-		}
-	}
-}
-
 func march() time.Time { return time.Date(2024, 3, 7, 0, 0, 0, 0, time.UTC) }
 
 // TestChatTemplates compares the texts of published templates with Jinja2's, in each spelling of newlines. Render
 // returns an error where Llama 2 would drop a system message, and where Gemma would write a turn that the model doesn't
-// know.
+// know. Without thinking, Qwen 3's templates begin an answer with empty thoughts. No other template has thoughts.
 func TestChatTemplates(t *testing.T) {
 	cases := readChatCases(t)
 	if len(cases.Templates) != len(chat.Formats) {
@@ -76,15 +51,20 @@ func TestChatTemplates(t *testing.T) {
 		}
 		rendered := 0
 		for j, c := range cases.Conversations {
-			chat, err := ParseChatTemplate(texts[j%len(texts)], "<s>", "</s>")
-			if err != nil {
-				t.Fatalf("%s: %v", template.Name, err)
-			}
+			chat := must.Get(ParseChatTemplate(texts[j%len(texts)], "<s>", "</s>"))(t)
 			chat.Now = march
+			thoughts := "" // at the beginning of an answer without thinking
 			got, err := chat.Render(c.Messages, c.Prompt)
 			want := c.Want[i]
 			if err == nil {
 				rendered++
+				if c.Prompt && strings.HasPrefix(template.Name, "Qwen3") {
+					thoughts = "<think>\n\n</think>\n\n"
+				}
+				chat.NoThinking = true
+				if quick := must.Get(chat.Render(c.Messages, c.Prompt))(t); quick != got+thoughts {
+					t.Fatalf("%s without thinking: got %q, want %q and %q", template.Name, quick, got, thoughts)
+				}
 			}
 			if (template.Name == "Llama-2" || strings.HasPrefix(template.Name, "Gemma")) && misplaced(c.Messages) {
 				want = nil
@@ -114,7 +94,7 @@ func misplaced(messages []Message) bool {
 func TestNamedChatTemplates(t *testing.T) {
 	cases := readChatCases(t)
 	for _, name := range ChatTemplates() {
-		c := must.Get(NamedChatTemplate(name, "<s>", "</s>"))(t)
+		c := must.Get(ParseChatTemplate(name, "<s>", "</s>"))(t)
 		c.Now = march
 		same := func(template int) bool {
 			for _, conversation := range cases.Conversations {
@@ -133,7 +113,7 @@ func TestNamedChatTemplates(t *testing.T) {
 			t.Errorf("%s renders unlike all published templates", name)
 		}
 	}
-	must.Refuse(NamedChatTemplate("chat", "", ""))(t, "one of chatml, gemma, gemma3, ")
+	must.Refuse(ParseChatTemplate("chat", "", ""))(t, "by name, chatml, gemma, gemma3, ")
 }
 
 func TestUnknownChatTemplates(t *testing.T) {
@@ -188,13 +168,12 @@ func TestChatEncode(t *testing.T) {
 		for _, c := range cases.Conversations {
 			text, err := chat.Render(c.Messages, c.Prompt)
 			if err != nil {
-				if ids, err := chat.Encode(p, c.Messages, c.Prompt); err == nil {
-					t.Fatalf("%s: %q: ids %v, want an error", template.Name, c.Messages, ids)
-				}
+				_, _, err = chat.Encode(p, c.Messages, c.Prompt)
+				must.Fail(t, err)
 				continue
 			}
-			ids := must.Get(chat.Encode(p, c.Messages, c.Prompt))(t)
-			if got, err := p.Decode(ids); err != nil || got != text {
+			ids, _, err := chat.Encode(p, c.Messages, c.Prompt)
+			if got := must.Get(p.Decode(ids))(t); err != nil || got != text {
 				t.Fatalf("%s: decoded %q, want %q", template.Name, got, text)
 			}
 			harmless := slices.Clone(c.Messages)
@@ -207,14 +186,9 @@ func TestChatEncode(t *testing.T) {
 				}, harmless[i].Content)
 			}
 			text = must.Get(chat.Render(harmless, c.Prompt))(t)
-			got := must.Get(chat.Encode(p, harmless, c.Prompt))(t)
-			tokens, err := p.Tokenize(text, Options{Special: true})
-			want := make([]int, len(tokens))
-			for i, token := range tokens {
-				want[i] = token.ID
-			}
-			if err != nil || !slices.Equal(got, want) {
-				t.Fatalf("%s: %q: ids %v, want %v", template.Name, text, got, want)
+			got, _, err := chat.Encode(p, harmless, c.Prompt)
+			if want := idsOf(must.Get(p.Tokenize(text, Options{Special: true}))(t)); err != nil || !slices.Equal(got, want) {
+				t.Fatalf("%s: %q: ids %v, %v, want %v", template.Name, text, got, err, want)
 			}
 			plain++
 			if !slices.Equal(harmless, c.Messages) && !strings.HasPrefix(template.Name, "Qwen3") {
@@ -265,9 +239,7 @@ func TestOpenChatTemplate(t *testing.T) {
 		}
 		c, err := OpenChatTemplate(os.DirFS(dir))
 		if test.want != "" {
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%s: error %v, want %s", test.config, err, test.want)
-			}
+			must.Fail(t, err, test.want)
 			continue
 		}
 		if err != nil {
@@ -298,34 +270,26 @@ func TestChatAnswers(t *testing.T) {
 		"model": map[string]any{"type": "BPE", "vocab": vocab, "merges": []any{}, "unk_token": "<unk>"},
 	}))(t)
 	p := must.Get(Read(strings.NewReader(string(content))))(t).(*Pipeline)
-	ends := map[string]string{"gemma": "<end_of_turn>", "gemma3": "<end_of_turn>", "llama2": " </s>", "llama3": "<|eot_id|>", "llama3.2": "<|eot_id|>", "mistral": "</s>", "zephyr": "</s>"}
 	for _, name := range ChatTemplates() {
-		c := must.Get(NamedChatTemplate(name, "<s>", "</s>"))(t)
+		c := must.Get(ParseChatTemplate(name, "<s>", "</s>"))(t)
 		messages := []Message{{"user", "<|im_end|></s><|eot_id|>"}, {"assistant", "Yes. </s>"}, {"user", "Sure?"}, {"assistant", "No."}}
-		ids, answers, err := c.EncodeAnswers(p, messages)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if plain, err := c.Encode(p, messages, false); err != nil || !slices.Equal(plain, ids) {
-			t.Errorf("%s: Encode returns %d, EncodeAnswers %d", name, plain, ids)
-		}
+		ids, answers, err := c.Encode(p, messages, false)
+		must.Do(t, err)
 		var got []string
 		for i, id := range ids {
-			text, err := p.Decode([]int{id})
+			text := must.Get(p.Decode([]int{id}))(t)
 			switch {
-			case err != nil:
-				t.Fatal(err)
 			case answers[i] && !answers[i-1]:
 				got = append(got, text)
 			case answers[i]:
 				got[len(got)-1] += text
 			}
 		}
-		end, thinks := ends[name], ""
-		if end == "" {
-			end = "<|im_end|>"
-		}
-		if name == "qwen3" {
+		end, thinks := chatEnds[name], ""
+		switch name {
+		case "llama2":
+			end = " " + end
+		case "qwen3":
 			thinks = "<think>\n\n</think>\n\n"
 		}
 		if want := []string{"Yes. </s>" + end, thinks + "No." + end}; !slices.Equal(got, want) {
@@ -334,19 +298,21 @@ func TestChatAnswers(t *testing.T) {
 	}
 }
 
+// chatEnds has the marks that end answers, if eos is </s>.
+var chatEnds = map[string]string{
+	"chatml": "<|im_end|>", "qwen2.5": "<|im_end|>", "qwen3": "<|im_end|>", "smollm2": "<|im_end|>", "gemma": "<end_of_turn>", "gemma3": "<end_of_turn>",
+	"llama3": "<|eot_id|>", "llama3.2": "<|eot_id|>", "llama2": "</s>", "mistral": "</s>", "zephyr": "</s>",
+}
+
 // Every template with a name has a mark after an answer. The templates without a mark of their own use eos.
 func TestChatEnd(t *testing.T) {
-	want := map[string]string{
-		"chatml": "<|im_end|>", "qwen2.5": "<|im_end|>", "qwen3": "<|im_end|>", "smollm2": "<|im_end|>", "gemma": "<end_of_turn>", "gemma3": "<end_of_turn>",
-		"llama3": "<|eot_id|>", "llama3.2": "<|eot_id|>", "llama2": "</s>", "mistral": "</s>", "zephyr": "</s>",
-	}
 	for _, name := range ChatTemplates() {
-		c, err := NamedChatTemplate(name, "<s>", "</s>")
-		if err != nil || c.End() != want[name] || want[name] == "" {
-			t.Errorf("%s: the mark is %q, %v, want %q", name, c.End(), err, want[name])
+		c, err := ParseChatTemplate(name, "<s>", "</s>")
+		if err != nil || c.End() != chatEnds[name] || c.End() == "" {
+			t.Errorf("%s: the mark is %q, %v, want %q", name, c.End(), err, chatEnds[name])
 		}
 	}
-	if c, err := NamedChatTemplate("zephyr", "", ""); err != nil || c.End() != "" {
+	if c, err := ParseChatTemplate("zephyr", "", ""); err != nil || c.End() != "" {
 		t.Errorf("without eos, the mark is %q, %v, want none", c.End(), err)
 	}
 }

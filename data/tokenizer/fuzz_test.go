@@ -39,22 +39,9 @@ func FuzzPublished(f *testing.F) {
 			must.Fail(t, err, "not UTF-8")
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		d := Decoder{Tokenizer: tok.Pipeline}
-		streamed := ""
-		var ids []int
-		for _, token := range tokens {
-			if token.Start < 0 || token.End < token.Start || token.End > len(text) || !utf8.ValidString(text[token.Start:token.End]) {
-				t.Fatalf("%s: %v is no part of %q", tok.name, token, text)
-			}
-			ids, streamed = append(ids, token.ID), streamed+must.Get(d.Next(token.ID))(t)
-		}
-		decoded := must.Get(tok.Decode(ids))(t)
-		if streamed += d.Flush(); streamed != valid(decoded) {
-			t.Fatalf("%s: %v one at a time is %q, at once %q", tok.name, ids, streamed, decoded)
-		}
+		must.Do(t, err)
+		must.Do(t, checkParts(tok.Pipeline, text, tokens))
+		decoded := must.Get(tok.Decode(idsOf(tokens)))(t)
 		if want := restored[tok.name]; want != nil && !special && decoded != want(text) {
 			t.Fatalf("%s: %q became %q", tok.name, text, decoded)
 		}

@@ -175,9 +175,7 @@ func TestOpenErrors(t *testing.T) {
 	} {
 		path := filepath.Join(writeFolder(t, c.files), c.file)
 		_, err := Open(path)
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: error %v, want %q and the path", c.name, err, c.want)
-		}
+		must.Fail(t, err, c.want, path)
 		if errors.Is(err, fs.ErrNotExist) != c.missing {
 			t.Errorf("%s: error %v, want fs.ErrNotExist: %v", c.name, err, c.missing)
 		}
@@ -260,12 +258,8 @@ func TestWithLimit(t *testing.T) {
 		{p, nil, []int{2, 4, 4, 3}},
 	} {
 		input, err := c.p.Input("a a a b", c.pair...)
-		var ids []int
-		for _, token := range input.Tokens {
-			ids = append(ids, token.ID)
-		}
-		if err != nil || !slices.Equal(ids, c.want) {
-			t.Errorf("Input gives %v, %v, want %v", ids, err, c.want)
+		if err != nil || !slices.Equal(idsOf(input.Tokens), c.want) {
+			t.Errorf("Input gives %v, %v, want %v", input.Tokens, err, c.want)
 		}
 	}
 }

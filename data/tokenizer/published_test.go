@@ -42,8 +42,10 @@ type familyText struct {
 
 type familyTokens struct{ IDs, Types, Starts, Ends []int }
 
-func (t *familyTokens) add(token Token) {
-	t.IDs, t.Starts, t.Ends = append(t.IDs, token.ID), append(t.Starts, token.Start), append(t.Ends, token.End)
+func (t *familyTokens) add(tokens []Token) {
+	for _, token := range tokens {
+		t.IDs, t.Starts, t.Ends = append(t.IDs, token.ID), append(t.Starts, token.Start), append(t.Ends, token.End)
+	}
 }
 
 func (t familyTokens) equal(other familyTokens) bool {
@@ -142,9 +144,7 @@ func (f *family) compare(c familyText, before string) error {
 			return err
 		}
 		var got familyTokens
-		for _, token := range tokens {
-			got.add(token)
-		}
+		got.add(tokens)
 		want := c.Plain
 		if special {
 			want = c.Special
@@ -159,9 +159,7 @@ func (f *family) compare(c familyText, before string) error {
 			return err
 		}
 		got, want := familyTokens{Types: input.Types}, c.Input
-		for _, token := range input.Tokens {
-			got.add(token)
-		}
+		got.add(input.Tokens)
 		if pair != nil {
 			got.Starts, got.Ends, want = nil, nil, c.Pair
 		}
@@ -204,9 +202,7 @@ func TestCuts(t *testing.T) {
 			continue
 		}
 		got := familyTokens{Types: input.Types}
-		for _, token := range input.Tokens {
-			got.add(token)
-		}
+		got.add(input.Tokens)
 		if !got.equal(*c.Input) {
 			t.Errorf("%s, %s: Input(%q):\n got %v\nwant %v", c.Family, c.Truncation, c.Texts, got, *c.Input)
 		}

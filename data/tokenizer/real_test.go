@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"flag"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -22,13 +21,12 @@ func TestReal(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tokenizers in %s: %v", *realFolders, err)
 	}
-	type tokens struct{ IDs, Starts, Ends []int }
 	for _, file := range files {
 		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
 			p := must.Get(Open(filepath.Dir(file)))(t)
 			var texts []struct {
 				Text           string
-				Plain, Special *tokens
+				Plain, Special *familyTokens
 				Decoded        string
 			}
 			readGzip(t, file, &texts)
@@ -40,18 +38,16 @@ func TestReal(t *testing.T) {
 			}
 			for _, c := range texts {
 				ids := c.Plain.IDs
-				for _, want := range []*tokens{c.Plain, c.Special} {
+				for _, want := range []*familyTokens{c.Plain, c.Special} {
 					if want == nil {
 						continue
 					}
 					ids = want.IDs
 					wholeCharacters(p, want.IDs, want.Ends)
 					list, err := p.Tokenize(c.Text, Options{Special: want == c.Special})
-					var got tokens
-					for _, token := range list {
-						got.IDs, got.Starts, got.Ends = append(got.IDs, token.ID), append(got.Starts, token.Start), append(got.Ends, token.End)
-					}
-					if err != nil || !slices.Equal(got.IDs, want.IDs) || !slices.Equal(got.Starts, want.Starts) || !slices.Equal(got.Ends, want.Ends) {
+					var got familyTokens
+					got.add(list)
+					if err != nil || !got.equal(*want) {
 						wrong("%q, special %v:\n got %v, %v\nwant %v", c.Text, want == c.Special, got, err, *want)
 					}
 				}

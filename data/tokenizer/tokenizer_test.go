@@ -61,10 +61,8 @@ func TestNew(t *testing.T) {
 func TestEncodeDecode(t *testing.T) {
 	characters := must.Get(New(Characters, slices.Values([]string{"aé世"}), 0))(t)
 	tokens := must.Get(New(Tokens, slices.Values([]string{"B AH0 B"}), 0))(t)
-	words, err := New(Words, slices.Values([]string{"Bob the bob THE bob and"}), 0) // bob, Bob, THE, and, the
-	if err != nil {
-		t.Fatal(err)
-	}
+	words := must.Get(New(Words, slices.Values([]string{"Bob the bob THE bob and"}), 0))(t) // bob, Bob, THE, and, the
+	vocab := must.Get(NewVocab("aé世b\ufffd"))(t)
 	for _, tc := range []struct {
 		tok  Tokenizer
 		text string
@@ -81,6 +79,10 @@ func TestEncodeDecode(t *testing.T) {
 		{words, "\u3000", []int{}, ""},
 		{words, "Bob,\tBOB", []int{1, 5, 0}, "Bob � bob"}, // BOB is unknown, so it gets the id of bob
 		{words, "And the The THE éÉ", []int{3, 4, 4, 2, 5}, "and the the THE �"},
+		{vocab, "", []int{}, ""},
+		{vocab, "ab", []int{0, 3}, "ab"},
+		{vocab, "世é世", []int{2, 1, 2}, "世é世"},
+		{vocab, "\ufffd", []int{4}, "\ufffd"},
 	} {
 		ids, err := tc.tok.Encode(tc.text)
 		if err != nil || !slices.Equal(ids, tc.ids) || ids == nil {
@@ -90,8 +92,8 @@ func TestEncodeDecode(t *testing.T) {
 			t.Errorf("Decode(%v) = %q, %v; want %q", ids, back, err, tc.back)
 		}
 	}
-	for _, tok := range []Tokenizer{characters, tokens, words} {
-		_, err := tok.Encode("a\xff")
+	for _, tok := range []Tokenizer{characters, tokens, words, vocab, newTestBPE(t, 256, "a")} {
+		_, err := tok.Encode("a\xff") // isn't U+FFFD, although range returns that for an invalid byte
 		var invalid *InvalidUTF8Error
 		if !errors.As(err, &invalid) || invalid.Offset != 1 {
 			t.Errorf("got %v", err)

@@ -48,19 +48,12 @@ func TestNamed(t *testing.T) {
 	}
 }
 
+// Most right answers are in TestAnswerOfSamples.
 func TestAnswer(t *testing.T) {
 	tests := []struct{ task, source, want, wantErr string }{
 		{"reverse", "lamp", "pmal", ""},
-		{"reverse", "z", "z", ""},
-		{"copy", "attention", "attention", ""},
-		{"sort", "attention", "aeinnottt", ""},
-		{"add", "12+34", "46", ""},
-		{"add", "99+99", "198", ""},
 		{"add", "0+0", "0", ""},
 		{"add", "05+7", "12", ""},
-		{"brackets", "(()())", "yes", ""},
-		{"brackets", "(()", "no", ""},
-		{"brackets", "())(", "no", ""},
 		{"reverse", "", "", "task reverse: the source is empty, want 1 to 10 symbols"},
 		{"copy", "abcdefghijk", "", "task copy: a source must have at most 10 symbols, got 11"},
 		{"copy", "éééééééééé", "", "symbol 'é' at position 0"},
@@ -251,7 +244,7 @@ func TestSplitIsDisjoint(t *testing.T) {
 			s := must.Get(data.NewSplit(rule, seed, 1000))(t)
 			validation := make(map[string]bool)
 			for _, e := range s.Validation() {
-				if !data.HeldOut(seed, key(e), 1.0/8) {
+				if data.Place(seed, key(e)) >= 1.0/8 {
 					t.Fatalf("%s: the validation source %q isn't held out", name, e.Source)
 				}
 				validation[key(e)] = true
@@ -261,7 +254,7 @@ func TestSplitIsDisjoint(t *testing.T) {
 			}
 			for step := range steps {
 				for _, e := range must.Get(s.Train(step/50, step%50, 64))(t) {
-					if validation[key(e)] || data.HeldOut(seed, key(e), 1.0/8) {
+					if validation[key(e)] || data.Place(seed, key(e)) < 1.0/8 {
 						t.Fatalf("%s, seed %d: %q is used for training and for validation", name, seed, e.Source)
 					}
 				}

@@ -50,28 +50,19 @@ func run(w io.Writer, args []string) error {
 
 // attend computes attention from T queries to S keys, all of width D.
 func attend(seed uint64, T, S, D int) (*notebook.Stages, error) {
-	p, err := layers.NewParams(tensor.Float64, seed)
-	if err != nil {
-		return nil, err
-	}
+	p := example.Must(layers.NewParams(tensor.Float64, seed))
 	// The weights are xavier_uniform. With the notebook's variance of 1, each query would attend to nearly one key.
-	a, err := layers.NewMultiHeadAttention(p, D, layers.AttentionConfig{
+	a := example.Must(layers.NewMultiHeadAttention(p, D, layers.AttentionConfig{
 		KeyInput: D, // may differ from the queries' width
 		Heads:    1, NoBias: true, NoOutput: true,
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 
 	g := G.NewGraph()
 	rng := notebook.Source(seed)
 	first := notebook.Input(g, "sequence 1", notebook.Randn(rng, T, D))
 	second := notebook.Input(g, "sequence 2", notebook.Randn(rng, S, D))
 	b := &layers.Build{CaptureWeights: true}
-	out, err := a.Forward(b, first, second, second, layers.Mask{}) // (T, D)
-	if err != nil {
-		return nil, err
-	}
+	out := G.Must(a.Forward(b, first, second, second, layers.Mask{})) // (T, D)
 	var s notebook.Stages
 	s.Add("Attention Weights", b.AttentionWeights()[0].Weights) // (1, 1, T, S)
 	s.Add("Weighted Sum", out)

@@ -90,7 +90,7 @@ type losses struct{ train, val float64 }
 
 // stopEarly prints the epochs of a training run until early stopping ends it, and draws the losses.
 func stopEarly(w io.Writer, epochs []losses, patience int, out string) error {
-	stopping := train.NewEarlyStopping(patience)
+	stopping := train.EarlyStopping{StoppingConfig: train.StoppingConfig{Patience: patience}}
 	var history []train.Check
 	for epoch, loss := range epochs {
 		check := train.Check{Epoch: epoch, TrainLoss: loss.train, ValLoss: loss.val, Validated: true}

@@ -44,10 +44,7 @@ func run(w io.Writer, args []string) error {
 	if err != nil {
 		return flags.Wrong(err)
 	}
-	m, err := newModel(*seed, len(stored), *dim)
-	if err != nil {
-		return err
-	}
+	m := newModel(*seed, len(stored), *dim)
 	if _, err := m.fit(w, *seed, *steps); err != nil {
 		return err
 	}
@@ -88,12 +85,8 @@ func (m *model) fit(w io.Writer, seed uint64, steps int) ([]float64, error) {
 	inputs := m.newInputs(g, batch)
 	targets := G.NewMatrix(g, tensor.Int, G.WithShape(batch, 1), G.WithName("targets"))
 
-	b := &layers.Build{Mode: layers.Training}
-	logits, err := m.forward(b, inputs) // (B, 1, V)
-	if err != nil {
-		return nil, err
-	}
-	loss, err := layers.CrossEntropy(b, logits, targets, layers.CrossEntropyOptions{})
+	b := &layers.Build{Training: true}
+	loss, err := layers.CrossEntropy(b, m.forward(b, inputs), targets, layers.CrossEntropyOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -138,10 +131,7 @@ func (m *model) lookUp(stored []int) (predicted []int, weights []float64, err er
 	answer, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
 		b.CaptureWeights = true
 		in := m.newInputs(g, m.size)
-		logits, err := m.forward(b, in)
-		if err != nil {
-			return nil, nil, err
-		}
+		logits := m.forward(b, in)
 		return G.Nodes{in.stored, in.asked}, G.Nodes{logits, b.AttentionWeights()[0].Weights}, nil // (S, 1, V), (S, 1, 1, S)
 	})
 	if err != nil {

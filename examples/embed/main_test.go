@@ -33,7 +33,7 @@ func TestLearns(t *testing.T) {
 	if testing.Short() {
 		steps = 150
 	}
-	m := must.Get(newModel(1, 6, 16))(t)
+	m := newModel(1, 6, 16)
 	losses := must.Get(m.fit(io.Discard, 1, steps))(t)
 	if first := losses[0]; math.Abs(first-math.Log(8)) > 0.5 {
 		t.Errorf("the first loss is %v, want about %v", first, math.Log(8))

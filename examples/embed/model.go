@@ -1,12 +1,12 @@
 package main
 
 import (
-	"errors"
 	"math/rand/v2"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -21,17 +21,16 @@ type model struct {
 	out       *layers.Linear
 }
 
-func newModel(seed uint64, S, D int) (*model, error) {
-	p, err := layers.NewParams(tensor.Float64, seed)
-	if err != nil {
-		return nil, err
+func newModel(seed uint64, S, D int) *model {
+	p := example.Must(layers.NewParams(tensor.Float64, seed))
+	return &model{
+		size:      S,
+		letters:   example.Must(layers.NewEmbedding(p.Scope("letters"), len(letters), D, layers.Init{})),
+		asked:     example.Must(layers.NewEmbedding(p.Scope("asked"), S, D, layers.Init{})),
+		positions: example.Must(layers.Learned{MaxLen: S}.New(p.Scope("positions"), D, layers.AttentionConfig{})),
+		attention: example.Must(layers.NewMultiHeadAttention(p.Scope("attention"), D, layers.AttentionConfig{})),
+		out:       example.Must(layers.NewLinear(p.Scope("out"), D, len(letters), layers.LinearConfig{})),
 	}
-	stored, err1 := layers.NewEmbedding(p.Scope("letters"), len(letters), D, layers.Init{})
-	asked, err2 := layers.NewEmbedding(p.Scope("asked"), S, D, layers.Init{})
-	positions, err3 := layers.Learned{MaxLen: S}.New(p.Scope("positions"), D, layers.AttentionConfig{})
-	attention, err4 := layers.NewMultiHeadAttention(p.Scope("attention"), D, layers.AttentionConfig{})
-	out, err5 := layers.NewLinear(p.Scope("out"), D, len(letters), layers.LinearConfig{})
-	return &model{S, stored, asked, positions, attention, out}, errors.Join(err1, err2, err3, err4, err5)
 }
 
 // inputs are the questions of a batch.
@@ -48,24 +47,12 @@ func (m *model) newInputs(g *G.ExprGraph, batch int) inputs {
 }
 
 // forward adds the model to the graph of its inputs. It returns logits of shape (B, 1, V).
-func (m *model) forward(b *layers.Build, inputs inputs) (*G.Node, error) {
-	query, err := m.asked.Forward(b, inputs.asked) // (B, 1) -> (B, 1, D)
-	if err != nil {
-		return nil, err
-	}
-	values, err := m.letters.Forward(b, inputs.stored) // (B, S) -> (B, S, D)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := m.positions.Embed(b, values, nil) // (B, S, D)
-	if err != nil {
-		return nil, err
-	}
-	found, err := m.attention.Forward(b, query, keys, values, layers.Mask{}) // (B, 1, D)
-	if err != nil {
-		return nil, err
-	}
-	return m.out.Forward(b, found) // (B, 1, D) x (V, D)ᵀ -> (B, 1, V)
+func (m *model) forward(b *layers.Build, inputs inputs) *G.Node {
+	query := G.Must(m.asked.Forward(b, inputs.asked))                           // (B, 1) -> (B, 1, D)
+	values := G.Must(m.letters.Forward(b, inputs.stored))                       // (B, S) -> (B, S, D)
+	keys := G.Must(m.positions.Embed(b, values, nil))                           // (B, S, D)
+	found := G.Must(m.attention.Forward(b, query, keys, values, layers.Mask{})) // (B, 1, D)
+	return G.Must(m.out.Forward(b, found))                                      // (B, 1, D) x (V, D)ᵀ -> (B, 1, V)
 }
 
 // questions draws a batch: the stored letters, the positions asked for, and the answers.

@@ -17,7 +17,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -57,19 +56,10 @@ func run(w io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	params, err := layers.NewParams(tensor.Float32, *seed)
-	if err != nil {
-		return err
-	}
-	m, err := newModel(params, *heads)
-	if err != nil {
-		return err
-	}
-	examples, err1 := train.Tensors(windows(series[:learned], *window))
-	unseen, err2 := train.Tensors(windows(series[learned:known], *window))
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
+	params := example.Must(layers.NewParams(tensor.Float32, *seed))
+	m := newModel(params, *heads)
+	examples := example.Must(train.Tensors(windows(series[:learned], *window)))
+	unseen := example.Must(train.Tensors(windows(series[learned:known], *window)))
 	config := train.Config{
 		BatchSize: 16, MaxEpochs: *epochs,
 		Optimizer: optim.Config{LearningRate: 0.005, WeightDecay: 0.01},
@@ -140,32 +130,26 @@ type model struct {
 	decoder *layers.Decoder
 }
 
-func newModel(p *layers.Params, heads int) (model, error) {
+func newModel(p *layers.Params, heads int) model {
 	dim := 8 * heads
-	embed, err1 := layers.NewLinear(p.Scope("embed"), 1, dim, layers.LinearConfig{})
-	decoder, err2 := layers.NewDecoder(p.Scope("decoder"), layers.ModelConfig{
-		Dim: dim, Layers: 2, Outputs: ahead, Positions: layers.Rotary{},
-		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: heads}, Dropout: 0.2},
-	})
-	return model{embed, decoder}, errors.Join(err1, err2)
+	return model{
+		embed: example.Must(layers.NewLinear(p.Scope("embed"), 1, dim, layers.LinearConfig{})),
+		decoder: example.Must(layers.NewDecoder(p.Scope("decoder"), layers.ModelConfig{
+			Dim: dim, Layers: 2, Outputs: ahead, Positions: layers.Rotary{},
+			Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: heads}, Dropout: 0.2},
+		})),
+	}
 }
 
 // forward adds the model to a graph: (B, T, 1) -> (B, T, 24).
-func (m model) forward(b *layers.Build, growth *G.Node) (*G.Node, error) {
-	x, err := m.embed.Forward(b, growth) // (B, T, 1) -> (B, T, D)
-	if err != nil {
-		return nil, err
-	}
-	return m.decoder.Forward(b, x, layers.Mask{}) // (B, T, D) -> (B, T, 24)
+func (m model) forward(b *layers.Build, growth *G.Node) *G.Node {
+	x := G.Must(m.embed.Forward(b, growth))               // (B, T, 1) -> (B, T, D)
+	return G.Must(m.decoder.Forward(b, x, layers.Mask{})) // (B, T, D) -> (B, T, 24)
 }
 
 // loss adds the mean absolute error of a batch to a graph.
 func (m model) loss(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-	change, err := m.forward(b, inputs[0])
-	if err != nil {
-		return layers.Loss{}, nil, err
-	}
-	loss, err := layers.MeanAbsoluteError(b, change, inputs[1], nil)
+	loss, err := layers.MeanAbsoluteError(b, m.forward(b, inputs[0]), inputs[1], nil)
 	return loss, nil, err
 }
 
@@ -174,8 +158,7 @@ func (m model) forecast(series []float32, length int) ([][ahead]float32, error) 
 	growth, _ := windows(series[known-length-1:], length) // (N, T, 1)
 	f, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
 		x := G.NewTensor(g, tensor.Float32, 3, G.WithShape(growth.Shape()...), G.WithName("growth"))
-		y, err := m.forward(b, x)
-		return G.Nodes{x}, G.Nodes{y}, err
+		return G.Nodes{x}, G.Nodes{m.forward(b, x)}, nil
 	})
 	if err != nil {
 		return nil, err

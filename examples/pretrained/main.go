@@ -108,10 +108,7 @@ func trainHead(w io.Writer, folder string, seed uint64, steps int) error {
 	if err != nil {
 		return err
 	}
-	params, err := layers.NewParams(tensor.Float32, seed)
-	if err != nil {
-		return err
-	}
+	params := example.Must(layers.NewParams(tensor.Float32, seed))
 	head, err := layers.NewLinear(params.Scope("topic"), published.Model.Dim, 2, layers.LinearConfig{})
 	if err != nil {
 		return err
@@ -129,7 +126,7 @@ func trainHead(w io.Writer, folder string, seed uint64, steps int) error {
 		return head.Forward(b, pooled) // -> (B, 2)
 	}
 
-	g, b := G.NewGraph(), &layers.Build{Mode: layers.Training}
+	g, b := G.NewGraph(), &layers.Build{Training: true}
 	ids, lengths, err := batch(g, tokens, sentences)
 	if err != nil {
 		return err

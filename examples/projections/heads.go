@@ -1,8 +1,10 @@
 package main
 
 import (
+	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/layers"
 )
@@ -20,49 +22,26 @@ func headWeights(seed uint64, n sizes) [3]*tensor.Dense {
 // severalHeads computes the notebook's heads with MultiHeadAttention. A weight of shape (H·D, D) stacks the heads'
 // weights, so the values of an (H, D, D) tensor have the same order.
 func severalHeads(seed uint64, n sizes) (*notebook.Stages, error) {
-	p, err := layers.NewParams(tensor.Float64, seed)
-	if err != nil {
-		return nil, err
-	}
+	p := example.Must(layers.NewParams(tensor.Float64, seed))
 	b := &layers.Build{CaptureWeights: true}
-	x, err := embed(b, p, n)
-	if err != nil {
-		return nil, err
-	}
-	a, err := layers.NewMultiHeadAttention(p, n.dim, layers.AttentionConfig{Heads: n.heads, HeadDim: n.dim, NoBias: true, NoOutput: true})
-	if err != nil {
-		return nil, err
-	}
+	x := embed(b, p, n)
+	a := example.Must(layers.NewMultiHeadAttention(p, n.dim, layers.AttentionConfig{Heads: n.heads, HeadDim: n.dim, NoBias: true, NoOutput: true}))
 	for i, l := range []*layers.Linear{a.Query, a.Key, a.Value} {
-		if err := notebook.Set(l.Weight, headWeights(seed, n)[i]); err != nil {
-			return nil, err
-		}
+		notebook.Set(l.Weight, headWeights(seed, n)[i])
 	}
-	sum, err := a.Forward(b, x, x, x, layers.Mask{}) // (T, D) -> (T, H·D)
-	if err != nil {
-		return nil, err
-	}
+	sum := G.Must(a.Forward(b, x, x, x, layers.Mask{})) // (T, D) -> (T, H·D)
 
 	var s notebook.Stages
 	s.Add("embeddings", x)
 	s.Add("Attention Weights", b.AttentionWeights()[0].Weights) // (1, H, T, T)
 	s.Add("Weighted Sum", sum)
-	if err := s.AddProjections(b, a, x); err != nil { // (T, D) x (H·D, D)ᵀ -> (T, H·D)
-		return nil, err
-	}
+	s.AddProjections(b, a, x) // (T, D) x (H·D, D)ᵀ -> (T, H·D)
 	return &s, s.Run()
 }
 
 // splitHeads converts the layer's layout, with the heads side by side, to the notebook's layout, with one matrix per
 // head: (T, H·D) -> (H, T, D).
-func splitHeads(x *tensor.Dense, heads int) (*tensor.Dense, error) {
-	x = x.Clone().(*tensor.Dense)
-	if err := x.Reshape(x.Shape()[0], heads, x.Shape()[1]/heads); err != nil {
-		return nil, err
-	}
-	t, err := tensor.Transpose(x, 1, 0, 2)
-	if err != nil {
-		return nil, err
-	}
-	return t.(*tensor.Dense), nil
+func splitHeads(x *tensor.Dense, heads int) *tensor.Dense {
+	apart := tensor.New(tensor.WithShape(x.Shape()[0], heads, x.Shape()[1]/heads), tensor.WithBacking(x.Float64s()))
+	return example.Must(tensor.Transpose(apart, 1, 0, 2)).(*tensor.Dense)
 }

@@ -93,10 +93,7 @@ func run(w io.Writer, args []string) error {
 	}
 	fmt.Fprintf(w, "\nHeads: %d\nembeddings Shape : %v\n", n.heads, several.Get("embeddings").Shape())
 	for _, name := range []string{"Queries", "Keys", "Values"} {
-		split, err := splitHeads(several.Get(name[:1]), n.heads)
-		if err != nil {
-			return err
-		}
+		split := splitHeads(several.Get(name[:1]), n.heads)
 		if name == "Queries" { // the notebook's output is cut off here
 			notebook.Print(w, name, split)
 			beside(printed["queries"] + "...")
@@ -110,46 +107,28 @@ func run(w io.Writer, args []string) error {
 }
 
 // embed adds the tokens' embeddings to a graph: (T, D), small random numbers. Tokens 0 and 1 are the same.
-func embed(b *layers.Build, p *layers.Params, n sizes) (*G.Node, error) {
-	table, err := layers.NewEmbedding(p.Scope("embedding"), n.tokens, n.dim, layers.Uniform(0.05))
-	if err != nil {
-		return nil, err
-	}
+func embed(b *layers.Build, p *layers.Params, n sizes) *G.Node {
+	table := example.Must(layers.NewEmbedding(p.Scope("embedding"), n.tokens, n.dim, layers.Uniform(0.05)))
 	ids := make([]int, n.tokens) // 0, 0, 1, 2, …
 	for i := 1; i < n.tokens; i++ {
 		ids[i] = i - 1
 	}
 	inputs := notebook.Input(G.NewGraph(), "ids", tensor.New(tensor.WithShape(n.tokens), tensor.WithBacking(ids)))
-	return table.Forward(b, inputs) // (T) -> (T, D)
+	return G.Must(table.Forward(b, inputs)) // (T) -> (T, D)
 }
 
 // oneHead computes attention with one head and a Linear each for queries, keys and values.
 func oneHead(seed uint64, n sizes) (*notebook.Stages, error) {
-	p, err := layers.NewParams(tensor.Float64, seed)
-	if err != nil {
-		return nil, err
-	}
+	p := example.Must(layers.NewParams(tensor.Float64, seed))
 	b := &layers.Build{}
-	x, err := embed(b, p, n)
-	if err != nil {
-		return nil, err
-	}
+	x := embed(b, p, n)
 
 	var s notebook.Stages
 	var qkv [3]*G.Node
 	for i, name := range []string{"q", "k", "v"} {
-		l, err := layers.NewLinear(p.Scope(name), n.dim, n.dim, layers.LinearConfig{NoBias: true, Init: layers.Normal(1)})
-		if err != nil {
-			return nil, err
-		}
-		if qkv[i], err = l.Forward(b, x); err != nil { // (T, D) x (D, D)ᵀ -> (T, D)
-			return nil, err
-		}
-		weight, err := b.Bind(x.Graph(), l.Weight) // the same node as in Forward
-		if err != nil {
-			return nil, err
-		}
-		s.Add("w_"+name, weight)
+		l := example.Must(layers.NewLinear(p.Scope(name), n.dim, n.dim, layers.LinearConfig{NoBias: true, Init: layers.Normal(1)}))
+		qkv[i] = G.Must(l.Forward(b, x))                      // (T, D) x (D, D)ᵀ -> (T, D)
+		s.Add("w_"+name, G.Must(b.Bind(x.Graph(), l.Weight))) // the same node as in Forward
 	}
 	attention, err := layers.ScaledDotProductStages(b, qkv[0], qkv[1], qkv[2], layers.AttentionOptions{})
 	if err != nil {

@@ -92,7 +92,7 @@ func TestHeads(t *testing.T) {
 	s := must.Get(severalHeads(1, defaults))(t)
 	var split [3]*tensor.Dense // queries, keys, values: (H, T, D)
 	for i, name := range []string{"Q", "K", "V"} {
-		split[i] = must.Get(splitHeads(s.Get(name), 3))(t)
+		split[i] = splitHeads(s.Get(name), 3)
 	}
 	const tokens, dim = 10, 16
 	const perHead, perWeight = tokens * dim, dim * dim
@@ -114,7 +114,7 @@ func TestHeads(t *testing.T) {
 			near(t, name, split[i].Data().([]float64)[h*perHead:][:perHead], want.Values(name))
 		}
 		near(t, "weights", s.Values("Attention Weights")[h*tokens*tokens:][:tokens*tokens], want.Values("weights"))
-		sums := must.Get(splitHeads(s.Get("Weighted Sum"), 3))(t)
+		sums := splitHeads(s.Get("Weighted Sum"), 3)
 		near(t, "weighted sum", sums.Data().([]float64)[h*perHead:][:perHead], want.Values("sum"))
 	}
 }

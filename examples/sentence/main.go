@@ -155,39 +155,22 @@ func attend(seed uint64, tokens []string, dim, dK int) (*notebook.Stages, error)
 		ids[i] = slices.Index(vocabulary, t)
 	}
 
-	p, err := layers.NewParams(tensor.Float64, seed)
-	if err != nil {
-		return nil, err
-	}
-	embedding, err := layers.NewEmbedding(p.Scope("embedding"), len(vocabulary), dim, layers.Normal(1))
-	if err != nil {
-		return nil, err
-	}
-	attention, err := layers.NewMultiHeadAttention(p.Scope("attention"), dim, layers.AttentionConfig{
+	p := example.Must(layers.NewParams(tensor.Float64, seed))
+	embedding := example.Must(layers.NewEmbedding(p.Scope("embedding"), len(vocabulary), dim, layers.Normal(1)))
+	attention := example.Must(layers.NewMultiHeadAttention(p.Scope("attention"), dim, layers.AttentionConfig{
 		HeadDim: dK, NoBias: true, NoOutput: true, // one head
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 
 	b := &layers.Build{CaptureWeights: true}
 	inputs := notebook.Input(G.NewGraph(), "ids", tensor.New(tensor.WithShape(len(ids)), tensor.WithBacking(ids)))
-	x, err := embedding.Forward(b, inputs) // (n) -> (n, dim)
-	if err != nil {
-		return nil, err
-	}
-	output, err := attention.Forward(b, x, x, x, layers.Mask{}) // (n, dim) -> (n, dK)
-	if err != nil {
-		return nil, err
-	}
+	x := G.Must(embedding.Forward(b, inputs))                      // (n) -> (n, dim)
+	output := G.Must(attention.Forward(b, x, x, x, layers.Mask{})) // (n, dim) -> (n, dK)
 
 	var s notebook.Stages
 	s.Add("X", x)
 	s.Add("weights", b.AttentionWeights()[0].Weights) // (1, 1, n, n)
 	s.Add("output", output)
-	if err := s.AddProjections(b, attention, x); err != nil { // (n, dim) x (dK, dim)ᵀ -> (n, dK)
-		return nil, err
-	}
+	s.AddProjections(b, attention, x) // (n, dim) x (dK, dim)ᵀ -> (n, dK)
 	return &s, s.Run()
 }
 

@@ -107,46 +107,27 @@ type inputs struct{ x, wQK, wV *tensor.Dense }
 
 // attend computes the stages from tokens to context vectors. It also returns the names of the graph's learnables.
 func attend(inputs inputs) (*notebook.Stages, []string, error) {
-	p, err := layers.NewParams(tensor.Float64, 1)
-	if err != nil {
-		return nil, nil, err
-	}
-	a, err := layers.NewMultiHeadAttention(p, inputs.x.Shape()[1], layers.AttentionConfig{
+	p := example.Must(layers.NewParams(tensor.Float64, 1))
+	a := example.Must(layers.NewMultiHeadAttention(p, inputs.x.Shape()[1], layers.AttentionConfig{
 		HeadDim: inputs.wQK.Shape()[1], ValueDim: inputs.wV.Shape()[1], Heads: 1, NoBias: true, NoOutput: true,
 		TieQueryKey: true, // one W for both
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := setTransposed(a.Query.Weight, inputs.wQK); err != nil {
-		return nil, nil, err
-	}
-	if err := setTransposed(a.Value.Weight, inputs.wV); err != nil {
-		return nil, nil, err
-	}
+	}))
+	// The notebook's weights have shape (in, out) for x·W, and a Linear's (out, in) for x·Wᵀ.
+	notebook.Set(a.Query.Weight, example.Must(tensor.Transpose(inputs.wQK)).(*tensor.Dense))
+	notebook.Set(a.Value.Weight, example.Must(tensor.Transpose(inputs.wV)).(*tensor.Dense))
 
 	b := &layers.Build{CaptureWeights: true}
 	g := G.NewGraph()
 	x := notebook.Input(g, "X", inputs.x)
-	context, err := a.Forward(b, x, x, x, layers.Mask{}) // (n, d) -> (n, dV)
-	if err != nil {
-		return nil, nil, err
-	}
-	weights := b.AttentionWeights()[0].Weights // (1, 1, n, n)
+	context := G.Must(a.Forward(b, x, x, x, layers.Mask{})) // (n, d) -> (n, dV)
+	weights := b.AttentionWeights()[0].Weights              // (1, 1, n, n)
 
 	// Add the inner stages. A graph binds each weight once, so these projections use the same nodes as attention.
 	var s notebook.Stages
 	s.Add("X", x)
-	for i, name := range []string{"W_qk", "W_v"} {
-		weight, err := b.Bind(g, []*layers.Linear{a.Query, a.Value}[i].Weight)
-		if err != nil {
-			return nil, nil, err
-		}
-		s.Add(name, G.Must(G.Transpose(weight))) // (dK, d) -> (d, dK)
-	}
-	if err := s.AddProjections(b, a, x); err != nil { // (n, d) x (dK or dV, d)ᵀ -> (n, dK) or (n, dV)
-		return nil, nil, err
-	}
+	s.Add("W_qk", G.Must(G.Transpose(G.Must(b.Bind(g, a.Query.Weight)))))       // (dK, d) -> (d, dK)
+	s.Add("W_v", G.Must(G.Transpose(G.Must(b.Bind(g, a.Value.Weight)))))        // (dV, d) -> (d, dV)
+	s.AddProjections(b, a, x)                                                   // (n, d) x (dK or dV, d)ᵀ -> (n, dK) or (n, dV)
 	s.Add("Q·Kᵀ", G.Must(G.Mul(s.Node("Q"), G.Must(G.Transpose(s.Node("K")))))) // (n, dK) x (n, dK)ᵀ -> (n, n)
 	s.Add("weights", weights)
 	s.Add("context", context)
@@ -155,14 +136,4 @@ func attend(inputs inputs) (*notebook.Stages, []string, error) {
 		names = append(names, node.Name())
 	}
 	return &s, names, s.Run()
-}
-
-// setTransposed copies the notebook's weight, which has shape (in, out) for x·W, into a Linear's weight, which has
-// shape (out, in) for x·Wᵀ.
-func setTransposed(p *layers.Param, w *tensor.Dense) error {
-	t, err := tensor.Transpose(w) // a copy of w
-	if err != nil {
-		return err
-	}
-	return notebook.Set(p, t.(*tensor.Dense))
 }

@@ -11,7 +11,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -39,22 +38,12 @@ func run(w io.Writer, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	params, err := layers.NewParams(tensor.Float64, *seed)
-	if err != nil {
-		return err
-	}
-	m, err := newModel(params, *length, *dim)
-	if err != nil {
-		return err
-	}
-
+	params := example.Must(layers.NewParams(tensor.Float64, *seed))
+	m := newModel(params, *length, *dim)
 	rng := notebook.Source(*seed)
-	known, err1 := train.Tensors(draw(rng, 1024, *length, 0.1))
-	unseen, err2 := train.Tensors(draw(rng, 500, *length, 0.1))
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
-	_, err = train.Fit(context.Background(), train.Problem{
+	known := example.Must(train.Tensors(draw(rng, 1024, *length, 0.1)))
+	unseen := example.Must(train.Tensors(draw(rng, 500, *length, 0.1)))
+	_, err := train.Fit(context.Background(), train.Problem{
 		Params: params, Loss: m.loss, Train: known, Validation: unseen, ValidationSize: 500,
 	}, train.Config{
 		BatchSize: 64, MaxEpochs: 200,
@@ -91,46 +80,34 @@ type model struct {
 	out       *layers.Linear
 }
 
-func newModel(p *layers.Params, length, dim int) (model, error) {
-	digits, err1 := layers.NewEmbedding(p.Scope("digits"), 10, dim, layers.Init{})
-	positions, err2 := layers.Learned{MaxLen: length}.New(p.Scope("positions"), dim, layers.AttentionConfig{})
-	attention, err3 := layers.NewMultiHeadAttention(p.Scope("attention"), dim, layers.AttentionConfig{})
-	out, err4 := layers.NewLinear(p.Scope("out"), dim, 10, layers.LinearConfig{})
-	return model{length, digits, positions, attention, out}, errors.Join(err1, err2, err3, err4)
+func newModel(p *layers.Params, length, dim int) model {
+	return model{
+		length:    length,
+		digits:    example.Must(layers.NewEmbedding(p.Scope("digits"), 10, dim, layers.Init{})),
+		positions: example.Must(layers.Learned{MaxLen: length}.New(p.Scope("positions"), dim, layers.AttentionConfig{})),
+		attention: example.Must(layers.NewMultiHeadAttention(p.Scope("attention"), dim, layers.AttentionConfig{})),
+		out:       example.Must(layers.NewLinear(p.Scope("out"), dim, 10, layers.LinearConfig{})),
+	}
 }
 
 // forward adds the model to a graph: (B, T) -> (B, T, 10).
-func (m model) forward(b *layers.Build, digits *G.Node) (*G.Node, error) {
-	x, err := m.digits.Forward(b, digits) // (B, T) -> (B, T, D)
-	if err != nil {
-		return nil, err
-	}
-	if x, err = m.positions.Embed(b, x, nil); err != nil { // (B, T, D)
-		return nil, err
-	}
-	if x, err = m.attention.Forward(b, x, x, x, layers.Mask{}); err != nil { // (B, T, D)
-		return nil, err
-	}
-	return m.out.Forward(b, x) // (B, T, D) x (10, D)ᵀ -> (B, T, 10)
+func (m model) forward(b *layers.Build, digits *G.Node) *G.Node {
+	x := G.Must(m.digits.Forward(b, digits))                   // (B, T) -> (B, T, D)
+	x = G.Must(m.positions.Embed(b, x, nil))                   // (B, T, D)
+	x = G.Must(m.attention.Forward(b, x, x, x, layers.Mask{})) // (B, T, D)
+	return G.Must(m.out.Forward(b, x))                         // (B, T, D) x (10, D)ᵀ -> (B, T, 10)
 }
 
 // loss adds the mean loss of a batch of digits and answers to a graph.
 func (m model) loss(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-	logits, err := m.forward(b, inputs[0])
-	if err != nil {
-		return layers.Loss{}, nil, err
-	}
-	loss, err := layers.CrossEntropy(b, logits, inputs[1], layers.CrossEntropyOptions{})
+	loss, err := layers.CrossEntropy(b, m.forward(b, inputs[0]), inputs[1], layers.CrossEntropyOptions{})
 	return loss, nil, err
 }
 
 // show prints sequences, (B, T), and their answers. For the first one, it also prints and draws the attention weights.
 func (m model) show(w io.Writer, sequences *tensor.Dense, out string) error {
 	b := &layers.Build{CaptureWeights: true}
-	logits, err := m.forward(b, notebook.Input(G.NewGraph(), "digits", sequences))
-	if err != nil {
-		return err
-	}
+	logits := m.forward(b, notebook.Input(G.NewGraph(), "digits", sequences))
 	var s notebook.Stages
 	s.Add("logits", logits)                           // (B, T, 10)
 	s.Add("weights", b.AttentionWeights()[0].Weights) // (B, 1, T, T)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -24,16 +25,13 @@ type images struct{ pixels, labels []byte }
 
 // load reads images from a folder. The argument name is train or t10k.
 func load(folder, name string) (images, error) {
-	shape, pixels, err := readGzip(filepath.Join(folder, name+"-images-idx3-ubyte.gz"))
-	if err != nil {
+	pixels, err1 := readIDX(filepath.Join(folder, name+"-images-idx3-ubyte.gz"), side, side)
+	labels, err2 := readIDX(filepath.Join(folder, name+"-labels-idx1-ubyte.gz"))
+	if err := errors.Join(err1, err2); err != nil {
 		return images{}, err
 	}
-	count, labels, err := readGzip(filepath.Join(folder, name+"-labels-idx1-ubyte.gz"))
-	if err != nil {
-		return images{}, err
-	}
-	if len(shape) != 3 || shape[1] != side || shape[2] != side || len(count) != 1 || count[0] != shape[0] {
-		return images{}, fmt.Errorf("%s: images must have shape (N, %d, %d) and labels (N), got %v and %v", name, side, side, shape, count)
+	if n := len(pixels) / (side * side); n != len(labels) {
+		return images{}, fmt.Errorf("%s: %d images have %d labels", name, n, len(labels))
 	}
 	for i, l := range labels {
 		if l >= classes {

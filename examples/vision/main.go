@@ -15,7 +15,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -46,14 +45,8 @@ func run(w io.Writer, args []string) error {
 		return fmt.Errorf("can't load the images: install Debian's package dataset-fashion-mnist, or name their folder with --data: %w", err)
 	}
 	known, unseen := images.split(len(images.labels) * 11 / 12)
-	params, err := layers.NewParams(tensor.Float32, *seed)
-	if err != nil {
-		return err
-	}
-	m, err := newModel(params, *blocks, *heads)
-	if err != nil {
-		return err
-	}
+	params := example.Must(layers.NewParams(tensor.Float32, *seed))
+	m := newModel(params, *blocks, *heads)
 	problem := train.Problem{
 		Params: params, Loss: m.loss, Train: known.varied(*seed), Validation: unseen.plain(), ValidationSize: 250,
 	}
@@ -93,25 +86,20 @@ type model struct {
 	classifier *layers.SequenceClassifier
 }
 
-func newModel(p *layers.Params, blocks, heads int) (model, error) {
-	embed, err1 := layers.NewLinear(p.Scope("embed"), patch*patch, 16*heads, layers.LinearConfig{})
-	classifier, err2 := layers.NewSequenceClassifier(p, layers.SequenceClassifierConfig{Model: layers.ModelConfig{
-		Dim: 16 * heads, Layers: blocks, Outputs: classes, Positions: layers.Learned{MaxLen: grid * grid, Init: layers.Normal(0.02)},
-		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: heads}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELUTanh}},
-	}})
-	return model{embed, classifier}, errors.Join(err1, err2)
+func newModel(p *layers.Params, blocks, heads int) model {
+	return model{
+		embed: example.Must(layers.NewLinear(p.Scope("embed"), patch*patch, 16*heads, layers.LinearConfig{})),
+		classifier: example.Must(layers.NewSequenceClassifier(p, layers.SequenceClassifierConfig{Model: layers.ModelConfig{
+			Dim: 16 * heads, Layers: blocks, Outputs: classes, Positions: layers.Learned{MaxLen: grid * grid, Init: layers.Normal(0.02)},
+			Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: heads}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELUTanh}},
+		}})),
+	}
 }
 
 // loss adds the mean loss of a batch of patches and labels to a graph.
 func (m model) loss(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
-	x, err := m.embed.Forward(b, inputs[0]) // (B, 49, 64) -> (B, 49, D)
-	if err != nil {
-		return layers.Loss{}, nil, err
-	}
-	logits, err := m.classifier.Forward(b, x, layers.Mask{}) // (B, 49, D) -> (B, 10)
-	if err != nil {
-		return layers.Loss{}, nil, err
-	}
+	x := G.Must(m.embed.Forward(b, inputs[0]))                  // (B, 49, 64) -> (B, 49, D)
+	logits := G.Must(m.classifier.Forward(b, x, layers.Mask{})) // (B, 49, D) -> (B, 10)
 	accuracy, err := train.Accuracy(b, logits, inputs[1])
 	if err != nil {
 		return layers.Loss{}, nil, err

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // content returns content number i of a test. It is longer than any buffer and repeats a single byte.
@@ -32,17 +34,11 @@ func writing(b []byte) func(io.Writer) error {
 // checkFolder checks that the file at path has the wanted content, and that its folder holds no other file.
 func checkFolder(t *testing.T, path string, want []byte) {
 	t.Helper()
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(os.ReadFile(path))(t)
 	if !bytes.Equal(got, want) {
 		t.Errorf("the file has %d bytes that begin with %.20q, want %d that begin with %.20q", len(got), got, len(want), want)
 	}
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(filepath.Dir(path)))(t)
 	if len(entries) != 1 {
 		t.Errorf("the folder holds %v, want only the file", entries)
 	}
@@ -60,22 +56,15 @@ func TestWriteFile(t *testing.T) {
 
 func TestWriteFileInWorkingFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := WriteFile("f", writing([]byte("x"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteFile("f", writing([]byte("x"))))
 	checkFolder(t, "f", []byte("x"))
 }
 
 func TestPermissions(t *testing.T) {
 	dir := t.TempDir()
-	usual, err := os.OpenFile(filepath.Join(dir, "usual"), os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
+	usual := must.Get(os.OpenFile(filepath.Join(dir, "usual"), os.O_CREATE|os.O_WRONLY, 0o644))(t)
 	defer usual.Close()
-	if err := WriteFile(filepath.Join(dir, "f"), writing(nil)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteFile(filepath.Join(dir, "f"), writing(nil)))
 	want, _ := usual.Stat()
 	got, _ := os.Stat(filepath.Join(dir, "f"))
 	if got.Mode() != want.Mode() {
@@ -190,9 +179,7 @@ func TestErrorLeavesTheOldFile(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "f")
-			if err := WriteFile(path, writing([]byte("old"))); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, WriteFile(path, writing([]byte("old"))))
 			err := writeFile(path, test.write, func(path string) (file, error) {
 				f, err := createTemp(path)
 				if err != nil {
@@ -211,9 +198,7 @@ func TestErrorLeavesTheOldFile(t *testing.T) {
 
 func TestPanicLeavesTheOldFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
-	if err := WriteFile(path, writing([]byte("old"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteFile(path, writing([]byte("old"))))
 	func() {
 		defer func() {
 			if recover() == nil {
@@ -231,9 +216,7 @@ func TestPanicLeavesTheOldFile(t *testing.T) {
 func TestPathThatCannotBeWritten(t *testing.T) {
 	dir := t.TempDir()
 	plain, folder, closed := filepath.Join(dir, "plain"), filepath.Join(dir, "folder"), filepath.Join(dir, "closed")
-	if err := errors.Join(os.WriteFile(plain, []byte("old"), 0o644), os.Mkdir(folder, 0o755), os.Mkdir(closed, 0o555)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(plain, []byte("old"), 0o644), os.Mkdir(folder, 0o755), os.Mkdir(closed, 0o555)))
 	tests := []struct {
 		name, path string
 		want       error // nil means any error
@@ -272,9 +255,7 @@ func TestPathThatCannotBeWritten(t *testing.T) {
 
 func TestConcurrentWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
-	if err := WriteFile(path, writing(content(0))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteFile(path, writing(content(0))))
 	var writers, readers sync.WaitGroup
 	for i := range 8 {
 		writers.Go(func() {
@@ -345,13 +326,8 @@ func startVictim(t *testing.T, path string) *exec.Cmd {
 	t.Helper()
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), victim+"="+path)
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(c.StdoutPipe())(t)
+	must.Do(t, c.Start())
 	t.Cleanup(func() { c.Process.Kill() })
 	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 		t.Fatalf("the writing process printed %q, want ready", line)
@@ -361,17 +337,13 @@ func startVictim(t *testing.T, path string) *exec.Cmd {
 
 func kill(t *testing.T, c *exec.Cmd) {
 	t.Helper()
-	if err := c.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Process.Kill())
 	c.Wait()
 }
 
 func TestKilledHalfWayLeavesTheOldFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stuck")
-	if err := WriteFile(path, writing([]byte("old"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteFile(path, writing([]byte("old"))))
 	kill(t, startVictim(t, path))
 	if got, err := os.ReadFile(path); err != nil || string(got) != "old" {
 		t.Errorf("got %d bytes and error %v, want the old file", len(got), err)
@@ -384,9 +356,7 @@ func TestKilledHalfWayLeavesTheOldFile(t *testing.T) {
 
 func TestKilledAnywhereLeavesAWholeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
-	if err := WriteFile(path, writing(content(0))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteFile(path, writing(content(0))))
 	for i := range 6 {
 		c := startVictim(t, path)
 		time.Sleep(time.Duration(i) * 5 * time.Millisecond)

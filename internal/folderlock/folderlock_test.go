@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // holder is an environment variable with a folder. It makes the test binary take the folder's lock and keep it.
@@ -56,13 +58,8 @@ func TestTake(t *testing.T) {
 func TestMovedFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	take := func() *Lock {
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		lock, err := Take(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(dir, 0o777))
+		lock := must.Get(Take(dir))(t)
 		if err := lock.Check(); err != nil {
 			t.Errorf("checking a held lock: got error %v, want none", err)
 		}
@@ -91,13 +88,8 @@ func TestKilledHolder(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), holder+"="+dir)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	answer := make([]byte, 5)
 	if _, err := out.Read(answer); err != nil || string(answer) != "held\n" {
 		t.Fatalf("the holder printed %q, error %v, want held", answer, err)
@@ -156,9 +148,7 @@ func TestNoFile(t *testing.T) {
 	}
 	dir := t.TempDir()
 	mine := filepath.Join(t.TempDir(), "mine")
-	if err := os.Symlink(mine, filepath.Join(dir, Name)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(mine, filepath.Join(dir, Name)))
 	if _, err := Take(dir); err == nil {
 		t.Error("Take accepts a link as the lock file")
 	}
@@ -166,9 +156,7 @@ func TestNoFile(t *testing.T) {
 		t.Errorf("the link was followed: %v", err)
 	}
 	folder := t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, Name), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(folder, Name), 0o777))
 	if _, err := Take(folder); err == nil {
 		t.Error("Take accepts a folder as the lock file")
 	}

@@ -16,32 +16,29 @@ const (
 
 // Boxes returns the characters that a PNG of the figure shows as □, without repeats, in the order of code points.
 func (f Figure) Boxes() string {
-	var missing []rune
-	f.mapped(func(r rune) rune {
-		if lacks(r) && !slices.Contains(missing, r) {
-			missing = append(missing, r)
-		}
-		return r
-	})
-	slices.Sort(missing)
-	return string(missing)
+	_, missing := f.boxed()
+	return missing
 }
 
-// boxed returns the figure with □ for characters that the font lacks. If there are any, boxKey is in its key.
-func (f Figure) boxed() Figure {
-	boxed := f.mapped(func(r rune) rune {
+// boxed returns the figure with □ for characters that the font lacks, and these characters. If there are any, boxKey is
+// in the figure's key.
+func (f Figure) boxed() (boxed Figure, missing string) {
+	var lacking []rune
+	boxed = f.mapped(func(r rune) rune {
 		if lacks(r) {
+			lacking = append(lacking, r)
 			return box
 		}
 		return r
 	})
-	if f.Boxes() != "" {
-		if boxed.Key != "" {
-			boxed.Key += ", "
-		}
+	if lacking != nil && boxed.Key != "" {
+		boxed.Key += ", "
+	}
+	if lacking != nil {
 		boxed.Key += boxKey
 	}
-	return boxed
+	slices.Sort(lacking)
+	return boxed, string(slices.Compact(lacking))
 }
 
 // lacks reports whether the font of PNGs lacks a character.

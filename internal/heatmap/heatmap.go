@@ -14,11 +14,11 @@ type Figure struct {
 // A Layer has the attention weights of one layer: a map for each head, all with the same labels. A task.AttentionLayer
 // can be converted to a Layer.
 type Layer struct {
-	Name    string
-	Meaning string      // meaning of rows and columns; optional
-	Rows    []string    // labels of queries, from the top
-	Columns []string    // labels of keys, from the left
-	Heads   [][]float32 // weights of each head: (rows, columns), row-major
+	Name    string      `json:"name"`
+	Meaning string      `json:"meaning"` // meaning of rows and columns; optional
+	Rows    []string    `json:"rows"`    // labels of queries, from the top
+	Columns []string    `json:"columns"` // labels of keys, from the left
+	Heads   [][]float32 `json:"-"`       // weights of each head: (rows, columns), row-major
 }
 
 // Heading returns the layer's name and meaning.

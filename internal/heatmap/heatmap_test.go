@@ -105,32 +105,6 @@ b  ░
   z
 a █
 b █
-`}, {"no room at all", 0, `
-  head 0
-  x
-a █
-b ▓
-  head 0
-  y
-a
-b ▒
-  head 0
-  z
-a
-b ░
-
-  head 1
-  x
-a
-b
-  head 1
-  y
-a
-b ░
-  head 1
-  z
-a █
-b █
 `}} {
 		t.Run(test.name, func(t *testing.T) {
 			want := "title\nkey\n" + shadesKey + "\n\nlayer" + test.want
@@ -138,6 +112,15 @@ b █
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
+	}
+}
+
+// TestWriteTextNoRoom checks that a band has at least one column, even if the terminal is too narrow for it.
+func TestWriteTextNoRoom(t *testing.T) {
+	for _, width := range []int{-1, 0, 2} {
+		if got, want := printed(t, small(), width), printed(t, small(), 3); got != want {
+			t.Errorf("in %d columns: got\n%s\nwant the same as in 3\n%s", width, got, want)
+		}
 	}
 }
 
@@ -276,8 +259,8 @@ func TestBoxes(t *testing.T) {
 	if got := f.Boxes(); got != "中文" {
 		t.Errorf("the boxes stand for %q, want 中文", got)
 	}
-	boxed := f.boxed().Layers[0]
-	if got := strings.Join(boxed.Rows, "") + strings.Join(boxed.Columns, ""); got != "□□é□→" {
+	boxed, _ := f.boxed()
+	if got := strings.Join(boxed.Layers[0].Rows, "") + strings.Join(boxed.Layers[0].Columns, ""); got != "□□é□→" {
 		t.Errorf("with boxes the labels are %q, want □□é□→", got)
 	}
 	for _, r := range "■►○·▫¶◊→□◌…¤" + coloursKey {
@@ -285,15 +268,12 @@ func TestBoxes(t *testing.T) {
 			t.Errorf("the font lacks %q", r)
 		}
 	}
-	if got, want := f.boxed().Key, "key, "+boxKey; got != want {
-		t.Errorf("with boxes the key is %q, want %q", got, want)
-	}
-	if got := small().boxed().Key; got != "key" {
-		t.Errorf("without boxes the key is %q, want key", got)
-	}
-	f.Key = ""
-	if got := f.boxed().Key; got != boxKey {
-		t.Errorf("with boxes alone the key is %q, want %q", got, boxKey)
+	alone := f
+	alone.Key = ""
+	for want, f := range map[string]Figure{"key, " + boxKey: f, "key": small(), boxKey: alone} {
+		if got, _ := f.boxed(); got.Key != want {
+			t.Errorf("the key is %q, want %q", got.Key, want)
+		}
 	}
 	drawn(t, f, 96)
 }

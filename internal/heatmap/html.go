@@ -73,19 +73,15 @@ func (f Figure) Drawn() bool {
 // Data returns the figure as data for the script.
 func (f Figure) Data() any {
 	type layer struct {
-		Name    string   `json:"name"`
-		Meaning string   `json:"meaning"`
-		Rows    []string `json:"rows"`
-		Columns []string `json:"columns"`
-		Heads   []string `json:"heads"`
+		Layer
+		Heads []string `json:"heads"` // packed
 	}
-	var layers []layer
-	for _, l := range f.Layers {
-		packed := layer{l.Name, l.Meaning, l.Rows, l.Columns, nil}
+	layers := make([]layer, len(f.Layers))
+	for i, l := range f.Layers {
+		layers[i].Layer = l
 		for _, weights := range l.Heads {
-			packed.Heads = append(packed.Heads, pack(weights))
+			layers[i].Heads = append(layers[i].Heads, pack(weights))
 		}
-		layers = append(layers, packed)
 	}
 	return map[string]any{"key": f.Key, "layers": layers}
 }

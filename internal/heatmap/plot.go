@@ -46,7 +46,8 @@ const (
 // error if the picture is too large even then. It draws □ for characters that the font lacks, and explains □ in the
 // key: see Boxes.
 func (f Figure) WritePNG(w io.Writer, dpi int) error {
-	p, err := f.boxed().picture()
+	boxed, _ := f.boxed()
+	p, err := boxed.picture()
 	if err != nil {
 		return err
 	}

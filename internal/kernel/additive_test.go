@@ -106,43 +106,22 @@ func testAdditiveScoresAtTheEdges[F Float](t *testing.T) {
 	// NaN in feature 0 of query 0 must reach the results that depend on it, and no others.
 	q, k := normals[F](1, s.Batch*s.Queries*s.Width), normals[F](2, s.Batch*s.Keys*s.Width)
 	q[0] = F(math.NaN())
+	only := func(what string, results []F, reached func(i int) bool) {
+		t.Helper()
+		for i, x := range results {
+			if (x != x) != reached(i) {
+				t.Errorf("with NaN in query 0, %s[%d] is %v (NaN: %t, want %t)", what, i, x, x != x, reached(i))
+			}
+		}
+	}
 	scores := make([]F, len(g))
 	AdditiveScores(0, scores, q, k, v, s)
-	for i, x := range scores {
-		if (x != x) != (i < s.Keys) {
-			t.Errorf("with NaN in query 0, score %d is %v (NaN: %t, want %t)", i, x, x != x, i < s.Keys)
-		}
-	}
+	only("scores", scores, func(i int) bool { return i < s.Keys })
 	dq, dk, dv := make([]F, len(q)), make([]F, len(k)), make([]F, len(v))
 	AdditiveScoresGrad(0, dq, dk, dv, q, k, v, g, s, make([]F, AdditiveWork(s)))
-	for i, x := range dq {
-		if (x != x) != (i == 0) {
-			t.Errorf("with NaN in query 0, dq[%d] is %v (NaN: %t, want %t)", i, x, x != x, i == 0)
-		}
-	}
-	for i, x := range dk {
-		if j := i / s.Width; (x != x) != (i%s.Width == 0 && j < s.Keys && j != hiddenKey) {
-			t.Errorf("with NaN in query 0, dk[%d] is %v, want NaN only in feature 0 of visible keys", i, x)
-		}
-	}
-	for i, x := range dv {
-		if (x != x) != (i == 0) {
-			t.Errorf("with NaN in query 0, dv[%d] is %v (NaN: %t, want %t)", i, x, x != x, i == 0)
-		}
-	}
-}
-
-func TestAdditiveScoresOnAnyCores(t *testing.T) {
-	eachBody(t, func(t *testing.T) {
-		sameOnAnyCores(t, func(cores int) []float32 {
-			s := AdditiveShape{Batch: 2, Queries: 60, Keys: 77, Width: 23}
-			q, k, v := normals[float32](1, s.Batch*s.Queries*s.Width), normals[float32](2, s.Batch*s.Keys*s.Width), normals[float32](3, s.Width)
-			scores, dq, dk, dv := normals[float32](4, s.Batch*s.Queries*s.Keys), make([]float32, len(q)), make([]float32, len(k)), make([]float32, len(v))
-			AdditiveScoresGrad(cores, dq, dk, dv, q, k, v, scores, s, make([]float32, AdditiveWork(s)))
-			AdditiveScores(cores, scores, q, k, v, s)
-			return append(append(append(scores, dq...), dk...), dv...)
-		})
-	}, func(*testing.T) {})
+	only("dq", dq, func(i int) bool { return i == 0 })
+	only("dk", dk, func(i int) bool { return i%s.Width == 0 && i/s.Width < s.Keys && i/s.Width != hiddenKey })
+	only("dv", dv, func(i int) bool { return i == 0 })
 }
 
 func BenchmarkAdditiveScores(b *testing.B) {

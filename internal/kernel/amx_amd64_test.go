@@ -10,8 +10,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/heed-go/heed/internal/testseed"
 	"golang.org/x/sys/cpu"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // init lets tests use AMX if the command amxrun runs them; see its comment.
@@ -89,12 +90,8 @@ func TestAMXProducts(t *testing.T) {
 	r := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 10))
 	for _, s := range [][3]int{{128, 128, 128}, {250, 190, 150}, {150, 160, 1200}} {
 		m, n, k := s[0], s[1], s[2]
-		a, b := make([]float32, m*k), make([]float32, k*n)
-		for _, x := range [][]float32{a, b} {
-			for i := range x {
-				x[i] = float32(math.Ldexp(r.NormFloat64(), -r.IntN(60)))
-			}
-		}
+		number := func() float64 { return math.Ldexp(r.NormFloat64(), -r.IntN(60)) }
+		a, b := drawn[float32](m*k, number), drawn[float32](k*n, number)
 		var results [2][2][]float32 // of float32 and bfloat16, for both sets
 		for i, set := range []*instructionSet{instructionSets[0], amxModelSet()} {
 			use(t, set)

@@ -30,6 +30,13 @@ func eachUnit(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
+// multiplyAdds returns the instruction set in use without its matrix unit.
+func multiplyAdds() *instructionSet {
+	set := *inUse
+	set.amx3 = nil
+	return &set
+}
+
 // TestSplit checks that the three pieces of a number add up to it, and that each is at most 2⁻⁸ of the one before.
 func TestSplit(t *testing.T) {
 	r := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 2))
@@ -59,13 +66,11 @@ type amxCase struct {
 	spread  int // exponents by which rows of A and columns of B differ, up and down
 }
 
-func normal(r *rand.Rand) float64 { return r.NormFloat64() }
-
 var amxCases = []amxCase{
-	{"normal", 70, 90, 300, normal, 0},
-	{"few terms", 100, 90, 64, normal, 0},
+	{"normal", 70, 90, 300, (*rand.Rand).NormFloat64, 0},
+	{"few terms", 100, 90, 64, (*rand.Rand).NormFloat64, 0},
 	{"positive", 70, 40, 520, func(r *rand.Rand) float64 { return math.Abs(r.NormFloat64()) }, 0},
-	{"scaled rows", 90, 70, 200, normal, 40},
+	{"scaled rows", 90, 70, 200, (*rand.Rand).NormFloat64, 40},
 	{"all scales", 64, 128, 130, func(r *rand.Rand) float64 { return math.Ldexp(r.NormFloat64(), r.IntN(80)-40) }, 0},
 	{"small", 64, 64, 130, func(r *rand.Rand) float64 { return math.Ldexp(r.NormFloat64(), -50-r.IntN(40)) }, 0},
 	{"subnormal", 64, 64, 130, func(r *rand.Rand) float64 { return math.Ldexp(r.NormFloat64(), -60-r.IntN(80)) }, 0},
@@ -132,9 +137,7 @@ func TestMatrixErrors(t *testing.T) {
 				a, b := c.make(rand.New(rand.NewPCG(uint64(testseed.Of(t)), 3)))
 				got, other := make([]float32, c.m*c.n), make([]float32, c.m*c.n)
 				Gemm(0, false, false, c.m, c.n, c.k, 1, a, c.k, b, c.n, 0, got, c.n)
-				fma := *inUse
-				fma.amx3 = nil
-				use(t, &fma)
+				use(t, multiplyAdds())
 				Gemm(0, false, false, c.m, c.n, c.k, 1, a, c.k, b, c.n, 0, other, c.n)
 				worst, frobenius := c.errors(a, b, got)
 				worstFMA, frobeniusFMA := c.errors(a, b, other)
@@ -150,13 +153,12 @@ func TestMatrixErrors(t *testing.T) {
 	})
 }
 
-// transposed returns the transpose of a matrix.
-func transposed(x []float32, rows, cols int) []float32 {
-	y := make([]float32, len(x))
-	for i := range rows {
-		for j := range cols {
-			y[j*rows+i] = x[i*cols+j]
-		}
+// transposed returns the transposes of matrices, one after the other.
+func transposed[F Float](x []F, rows, cols int) []F {
+	y := make([]F, len(x))
+	for i, v := range x {
+		matrix, row, col := i/(rows*cols), i/cols%rows, i%cols
+		y[(matrix*cols+col)*rows+row] = v
 	}
 	return y
 }
@@ -175,10 +177,8 @@ func TestMatrixOverflow(t *testing.T) {
 		for _, alpha := range []float32{1, -2} {
 			got, want := make([]float32, m*n), make([]float32, m*n)
 			Gemm(0, false, false, m, n, k, alpha, a, k, b, n, 0, got, n)
-			fma := *inUse
-			fma.amx3 = nil
 			unit := inUse
-			inUse = &fma
+			inUse = multiplyAdds()
 			Gemm(0, false, false, m, n, k, alpha, a, k, b, n, 0, want, n)
 			inUse = unit
 			for i, x := range want {
@@ -210,12 +210,12 @@ func TestMatrixRange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachUnit(t, func(t *testing.T) {
-				a, b := make([]float32, m*k), make([]float32, k*n)
+				a, b := drawn[float32](m*k, r.NormFloat64), drawn[float32](k*n, r.NormFloat64)
 				for i := range a {
-					a[i] = float32(r.NormFloat64()) * c.scaleA
+					a[i] *= c.scaleA
 				}
 				for i := range b {
-					b[i] = float32(r.NormFloat64()) * c.scaleB
+					b[i] *= c.scaleB
 				}
 				for _, i := range []int{0, 1*k + 131, 69*k + 299} {
 					a[i] = c.inA
@@ -226,9 +226,7 @@ func TestMatrixRange(t *testing.T) {
 				got, want, other := make([]float32, m*n), make([]float32, m*n), make([]float32, m*n)
 				Gemm(0, false, false, m, n, k, 1, a, k, b, n, 0, got, n)
 				Gemm(0, true, true, m, n, k, 1, transposed(a, m, k), m, transposed(b, k, n), k, 0, other, n)
-				fma := *inUse
-				fma.amx3 = nil
-				use(t, &fma)
+				use(t, multiplyAdds())
 				Gemm(0, false, false, m, n, k, 1, a, k, b, n, 0, want, n)
 				for i := range got {
 					if got[i] != other[i] && (got[i] == got[i] || other[i] == other[i]) {
@@ -257,13 +255,7 @@ func TestMatrixRowsApart(t *testing.T) {
 	const m, n, k = 40, 50, 140
 	r := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 11))
 	eachUnit(t, func(t *testing.T) {
-		a, b := make([]float32, m*k), make([]float32, k*n)
-		for i := range a {
-			a[i] = float32(r.NormFloat64())
-		}
-		for i := range b {
-			b[i] = float32(r.NormFloat64())
-		}
+		a, b := drawn[float32](m*k, r.NormFloat64), drawn[float32](k*n, r.NormFloat64)
 		product := func() []float32 {
 			c := make([]float32, m*n)
 			Gemm(0, false, true, m, n, k, 1, a, k, transposed(b, k, n), k, 0, c, n)
@@ -335,12 +327,8 @@ func TestMatrixSameBits(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 9))
 		for _, s := range shapes {
 			m, n, k := s[0], s[1], s[2]
-			a, b := make([]float32, m*k), make([]float32, k*n)
-			for _, x := range [][]float32{a, b} {
-				for i := range x {
-					x[i] = float32(math.Ldexp(r.NormFloat64(), -r.IntN(60)))
-				}
-			}
+			number := func() float64 { return math.Ldexp(r.NormFloat64(), -r.IntN(60)) }
+			a, b := drawn[float32](m*k, number), drawn[float32](k*n, number)
 			ta, tb := transposed(a, m, k), transposed(b, k, n)
 			var want []float32
 			for try, cores := range []int{1, 2, 3, 7} {

@@ -219,7 +219,7 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 	for i := range m {
 		grads := s.grads[i*pitch:][:n]
 		if a.dbias != nil {
-			axpy(a.dbias[broadcastRow(a.Mask.BiasShape, b, h, i0+i)+j0:], 1, grads)
+			Axpy(a.dbias[broadcastRow(a.Mask.BiasShape, b, h, i0+i)+j0:], 1, grads)
 		}
 		if a.Softcap > 0 {
 			s.body.softcapGrad(grads, s.capped[i*pitch:][:n], grads, a.Softcap)
@@ -259,7 +259,7 @@ func (f *attentionSum[F]) run(task int) {
 	if lo := task * grain; lo < len(a.dq.Data) {
 		dq := piece(a.dq.Data, task)
 		for part := 1; part < a.parts; part++ {
-			axpy(dq, 1, a.spare[(part-1)*len(a.dq.Data)+lo:][:len(dq)])
+			Axpy(dq, 1, a.spare[(part-1)*len(a.dq.Data)+lo:][:len(dq)])
 		}
 	}
 	if anyNaN(piece(a.dq.Data, task)) || anyNaN(piece(a.dk.Data, task)) || anyNaN(piece(a.dv.Data, task)) {

@@ -1,8 +1,9 @@
 package kernel
 
 import (
-	"math"
+	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/heed-go/heed/internal/testseed"
@@ -34,24 +35,13 @@ func TestAttentionIsTheSameBits(t *testing.T) {
 			case "single":
 				c.a.Mask.Offset = shape[3]
 			}
-			var want [][]float32
-			for _, c.cores = range []int{1, 2, 3, 7} {
-				c.run()
-				var got [][]float32
-				for _, x := range c.results() {
-					got = append(got, append([]float32(nil), x...))
-				}
-				if want == nil {
-					want = got
-				}
-				for i := range want {
-					for j := range want[i] {
-						if math.Float32bits(got[i][j]) != math.Float32bits(want[i][j]) {
-							t.Fatalf("%v, %s: %s differs on %d cores", shape, option, attentionResults[i], c.cores)
-						}
-					}
-				}
-			}
+			t.Run(fmt.Sprint(shape, option), func(t *testing.T) {
+				sameOnAnyCores(t, func(cores int) []float32 {
+					c.cores = cores
+					c.run()
+					return slices.Concat(c.results()...)
+				})
+			})
 		}
 	}
 }

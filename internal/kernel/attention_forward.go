@@ -140,17 +140,8 @@ func (s *attentionScratch[F]) softmax(scores []F, from, stop int) (largest F) {
 	largest = s.body.softmax(live, live)
 	clear(scores[:from])
 	clear(scores[stop:])
-	if portable.Finite(largest) {
-		return largest
-	}
-	if largest == F(math.Inf(-1)) {
-		clear(live)
-		return largest
-	}
-	for j, x := range live {
-		if live[j] = 0; x != F(math.Inf(-1)) && (largest != largest || x == largest) {
-			live[j] = F(math.NaN()) // the NaN affects only this row
-		}
+	if !portable.Finite(largest) {
+		softmaxSpecial(live, live, largest)
 	}
 	return largest
 }

@@ -5,51 +5,48 @@ import (
 	"testing"
 )
 
-// TestAttentionOverflows tests finite operands whose products are infinite. Products of masked keys and unused queries
-// must not affect any result.
+// TestAttentionOverflows tests finite operands whose products are infinite, and slopes that give weights of NaN.
+// Products of masked keys and unused queries must not affect any result.
 func TestAttentionOverflows(t *testing.T) {
-	newCase := func() *attentionCase[float32] { return newAttentionCase[float32](3, [4]int{1, 2, 5, 6}, 4, 3, false) }
 	fill := func(x []float32, value float32) {
 		for i := range x {
 			x[i] = value
 		}
 	}
-	t.Run("score", func(t *testing.T) {
-		c := newCase()
+	score := func(c *attentionCase[float32]) {
 		fill(c.q.from(0, 0, 1)[:4], 1e30)
 		fill(c.k.from(0, 0, 2)[:4], 1e30)
-		c.dout.from(0, 0, 1)[0] = 0 // keeps a column of dV finite
-		c.run()
-		c.check(t, 1e-5)
-	})
-	t.Run("score of a query that no loss reads", func(t *testing.T) {
-		c := newCase()
-		fill(c.q.from(0, 0, 1)[:4], 1e30)
-		fill(c.k.from(0, 0, 2)[:4], 1e30)
-		clear(c.dout.from(0, 0, 1)[:3])
-		c.run()
-		c.check(t, 1e-5)
-	})
-	t.Run("masked value", func(t *testing.T) {
-		c := newCase()
-		c.a.Mask.AllowShape, c.a.Mask.Allow = [4]int{1, 1, 1, 6}, []bool{true, true, false, true, true, true}
-		fill(c.v.from(0, 1, 2)[:3], 1e30)
-		fill(c.dout.from(0, 1, 3)[:3], 1e10)
-		c.run()
-		c.check(t, 1e-5)
-	})
-}
-
-// TestAttentionInfiniteSlope tests slopes that give weights of NaN. One element of each value is 0.
-func TestAttentionInfiniteSlope(t *testing.T) {
-	for _, slope := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
-		c := newAttentionCase[float32](3, [4]int{1, 2, 5, 6}, 4, 3, false)
-		c.a.Mask.Slopes = []float32{0.5, slope}
-		for j := range 6 {
-			c.v.from(0, 1, j)[1] = 0
+	}
+	slope := func(slope float64) func(c *attentionCase[float32]) {
+		return func(c *attentionCase[float32]) {
+			c.a.Mask.Slopes = []float32{0.5, float32(slope)}
+			for j := range 6 {
+				c.v.from(0, 1, j)[1] = 0 // one element of each value
+			}
 		}
-		c.run()
-		c.check(t, 1e-5)
+	}
+	for name, spoil := range map[string]func(c *attentionCase[float32]){
+		"score": func(c *attentionCase[float32]) {
+			score(c)
+			c.dout.from(0, 0, 1)[0] = 0 // keeps a column of dV finite
+		},
+		"score of a query that no loss reads": func(c *attentionCase[float32]) {
+			score(c)
+			clear(c.dout.from(0, 0, 1)[:3])
+		},
+		"masked value": func(c *attentionCase[float32]) {
+			c.a.Mask.AllowShape, c.a.Mask.Allow = [4]int{1, 1, 1, 6}, []bool{true, true, false, true, true, true}
+			fill(c.v.from(0, 1, 2)[:3], 1e30)
+			fill(c.dout.from(0, 1, 3)[:3], 1e10)
+		},
+		"slope of NaN": slope(math.NaN()), "slope of +Inf": slope(math.Inf(1)), "slope of -Inf": slope(math.Inf(-1)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newAttentionCase[float32](3, [4]int{1, 2, 5, 6}, 4, 3, false)
+			spoil(c)
+			c.run()
+			c.check(t, 1e-5)
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/heed-go/heed/internal/testseed"
@@ -43,17 +44,18 @@ func TestBitsDoNotDependOnCores(t *testing.T) {
 			var results []float32
 			out := func() []float32 { return make([]float32, n*w) }
 			keep := func(o []float32) { results = append(results, o...) }
-			for _, f := range []func(cores int, y, x []float32){ReLU[float32], GELU[float32], GELUTanh[float32]} {
-				y := out()
-				f(cores, y, x)
+			for _, f := range activations[float32]() {
+				y, dx := out(), out()
+				f.value(cores, y, x)
 				keep(y)
-			}
-			for _, f := range []func(cores int, dx, x, g []float32){ReLUGrad[float32], GELUGrad[float32], GELUTanhGrad[float32], Add[float32], SkipMul[float32]} {
-				y := out()
-				f(cores, y, x, g)
-				keep(y)
+				f.grad(cores, dx, x, g)
+				keep(dx)
 			}
 			y, dx, dgamma, dbeta := out(), out(), make([]float32, w), make([]float32, w)
+			Add(cores, y, x, g)
+			keep(y)
+			SkipMul(cores, y, x, g)
+			keep(y)
 			LayerNorm(cores, y, x, row, row, 1e-5)
 			keep(y)
 			LayerNormGrad(cores, dx, dgamma, dbeta, x, row, g, y, 1e-5)
@@ -87,11 +89,10 @@ func TestBitsDoNotDependOnCores(t *testing.T) {
 		{"gates", func(cores int) []float32 {
 			const n = 100001
 			a, b, g := normals[float32](1, n), normals[float32](2, n), normals[float32](3, n)
-			y, da, db, dx := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
+			y, da, db := make([]float32, n), make([]float32, n), make([]float32, n)
 			Gate(cores, y, a, b, SiLU[float32])
 			GateGrad(cores, da, db, a, b, g, GELU[float32], GELUGrad[float32])
-			SiLUGrad(cores, dx, a, g)
-			return append(append(append(y, da...), db...), dx...)
+			return slices.Concat(y, da, db)
 		}},
 		{"RMSNorm", func(cores int) []float32 {
 			const n, w = 1000, 257
@@ -99,7 +100,7 @@ func TestBitsDoNotDependOnCores(t *testing.T) {
 			y, dx, dgamma := make([]float32, n*w), make([]float32, n*w), make([]float32, w)
 			RMSNorm(cores, y, x, gamma, 1e-6)
 			RMSNormGrad(cores, dx, dgamma, x, gamma, g, y, 1e-6)
-			return append(append(y, dx...), dgamma...)
+			return slices.Concat(y, dx, dgamma)
 		}},
 		{"rotary", func(cores int) []float32 {
 			r := Rotary{Batch: 2, Outer: 2, Length: 400, Inner: 3, Width: 40, Dim: 36}
@@ -116,15 +117,35 @@ func TestBitsDoNotDependOnCores(t *testing.T) {
 			x := normals[float32](1, 2*2*400*3*40)
 			y := make([]float32, len(x))
 			Rotate(cores, y, x, cos, sin, r)
-			return append(append(y, cos...), sin...)
+			return slices.Concat(y, cos, sin)
 		}},
-		{"softcap", func(cores int) []float32 {
-			const n = 100001
-			x, g := normals[float32](1, n), normals[float32](2, n)
-			y, dx := make([]float32, n), make([]float32, n)
-			Softcap(cores, y, x, 2)
-			SoftcapGrad(cores, dx, y, g, 2)
-			return append(y, dx...)
+		{"additive", func(cores int) []float32 {
+			s := AdditiveShape{Batch: 2, Queries: 60, Keys: 77, Width: 23}
+			q, k, v := normals[float32](1, s.Batch*s.Queries*s.Width), normals[float32](2, s.Batch*s.Keys*s.Width), normals[float32](3, s.Width)
+			scores, dq, dk, dv := normals[float32](4, s.Batch*s.Queries*s.Keys), make([]float32, len(q)), make([]float32, len(k)), make([]float32, len(v))
+			AdditiveScoresGrad(cores, dq, dk, dv, q, k, v, scores, s, make([]float32, AdditiveWork(s)))
+			AdditiveScores(cores, scores, q, k, v, s)
+			return slices.Concat(scores, dq, dk, dv)
+		}},
+		{"cross-entropy", func(cores int) []float32 {
+			const n, v = 300, 257
+			logits, targets, scales := normals[float32](1, n*v), make([]int, n), slices.Repeat([]float32{0.5}, n)
+			losses, logSums, d := make([]float32, n), make([]float64, n), make([]float32, n*v)
+			CrossEntropy(cores, losses, logSums, logits, targets, v, 0.1)
+			CrossEntropyGrad(cores, d, logSums, logits, targets, v, 0.1, scales)
+			return slices.Concat(losses, d)
+		}},
+		{"distances", func(cores int) (results []float32) {
+			const rows, width = 300, 257
+			x, targets, weights := normals[float32](1, rows*width), normals[float32](2, rows*width), normals[float32](3, rows)
+			sums, dx := make([]float64, DistanceTasks(rows*width)), make([]float32, rows*width)
+			for _, d := range distances {
+				bits := math.Float64bits(SumDistances(cores, sums, d, 0.5, x, targets, weights, width))
+				results = append(results, float32(bits>>44), float32(bits>>22&(1<<22-1)), float32(bits&(1<<22-1)))
+				DistanceGrad(cores, dx, d, 0.5, x, targets, weights, width)
+				results = append(results, dx...)
+			}
+			return results
 		}},
 		{"solvers", func(cores int) []float32 {
 			const r, c = 300, 257 // rows and columns

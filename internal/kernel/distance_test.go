@@ -3,7 +3,6 @@ package kernel
 import (
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 )
 
@@ -63,24 +62,6 @@ func testDistances[F Float](t *testing.T, tol float64) {
 			DistanceGrad(0, dx, d, delta, x, targets, weights, width)
 			closeTo(t, "gradient of "+what, dx, grad, tol)
 		}
-	}
-}
-
-// TestDistanceBits checks that the bits don't depend on the number of cores, and that nothing is allocated.
-func TestDistanceBits(t *testing.T) {
-	const rows, width = 300, 257
-	x, targets, weights := normals[float32](1, rows*width), normals[float32](2, rows*width), normals[float32](3, rows)
-	sums, dx := make([]float64, DistanceTasks(rows*width)), make([]float32, rows*width)
-	for _, d := range distances {
-		run := func(cores int) float64 {
-			DistanceGrad(cores, dx, d, 0.5, x, targets, weights, width)
-			return SumDistances(cores, sums, d, 0.5, x, targets, weights, width)
-		}
-		sameOnAnyCores(t, func(cores int) []float32 {
-			bits := math.Float64bits(run(cores))
-			return append(slices.Clone(dx), float32(bits>>44), float32(bits>>22&(1<<22-1)), float32(bits&(1<<22-1)))
-		})
-		allocatesNothing(t, d, func() { run(0) })
 	}
 }
 

@@ -6,16 +6,13 @@ import "github.com/heed-go/heed/internal/kernel/internal/portable"
 // seed, stream and run.
 func DropoutMask[F Float](cores int, keep []F, p float64, seed, stream, run uint64) {
 	d := dropoutOf[F](p, seed, stream, run)
-	runLoop[F](cores, dropoutLoop[F]{}, len(keep), &loopWork[F]{
-		n: len(keep), step: grain, out: keep, a: d.scale, key: d.key, threshold: d.threshold,
-	})
+	runLoop[F](cores, dropoutLoop[F]{}, len(keep), &loopWork[F]{n: len(keep), step: grain, out: keep, choice: d})
 }
 
 type dropoutLoop[F Float] struct{}
 
 func (dropoutLoop[F]) run(w *loopWork[F], lo, hi int) {
-	key := mix64(w.key + uint64(lo/grain)) // the key of this task
-	w.body.dropout(w.out[lo:hi], uint32(key), uint32(key>>32), w.threshold, w.a)
+	w.choice.fill(w.body, w.out[lo:hi], uint64(lo))
 }
 
 // dropoutChoice defines which elements DropoutMask drops from a tensor of any size. Its method fill computes the

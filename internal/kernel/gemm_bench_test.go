@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"fmt"
-	"math/rand"
 	"testing"
 )
 
@@ -54,14 +53,7 @@ func benchmarkGemm[F Float](b *testing.B, s [4]int, transA, transB bool) {
 
 func benchmarkProduct[F Float](b *testing.B, s [4]int, transA, transB bool, product func(x, y, z []F, lda, ldb int)) {
 	count, m, n, k := s[0], s[1], s[2], s[3]
-	random := func(n int) []F {
-		x := make([]F, n)
-		for i := range x {
-			x[i] = F(rand.Float64() - 0.5)
-		}
-		return x
-	}
-	x, y, z := random(count*m*k), random(count*k*n), random(count*m*n)
+	x, y, z := normals[F](1, count*m*k), normals[F](2, count*k*n), normals[F](3, count*m*n)
 	lda, ldb := k, n
 	if transA {
 		lda = m

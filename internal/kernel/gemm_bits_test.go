@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"math"
-	"math/rand"
 	"slices"
 	"sync"
 	"testing"
@@ -17,25 +16,10 @@ func TestGemmSameBits(t *testing.T) {
 
 // testGemmSameBits checks that the number of cores and the transposes don't change a bit.
 func testGemmSameBits[F Float](t *testing.T) {
-	r := rand.New(rand.NewSource(3))
 	for _, s := range gemmShapes {
 		count, m, n, k := s[0], s[1], s[2], s[3]
-		a, ta := make([]F, count*m*k), make([]F, count*m*k)
-		b, bt := make([]F, count*k*n), make([]F, count*k*n)
-		for q := range count {
-			for i := range m {
-				for p := range k {
-					x := F(r.NormFloat64())
-					a[q*m*k+i*k+p], ta[q*m*k+p*m+i] = x, x
-				}
-			}
-			for p := range k {
-				for j := range n {
-					x := F(r.NormFloat64())
-					b[q*k*n+p*n+j], bt[q*k*n+j*k+p] = x, x
-				}
-			}
-		}
+		a, b := normals[F](1, count*m*k), normals[F](2, count*k*n)
+		ta, bt := transposed(a, m, k), transposed(b, k, n)
 		var want []F
 		for try := range 8 { // each number of cores gets two pairs of transposes, and each pair two numbers of cores
 			cores, i := []int{1, 2, 3, 7, 7, 1, 2, 3}[try], try%4
@@ -69,13 +53,7 @@ func testGemmBlocksKeepBits[F Float](t *testing.T) {
 	band, slab := g.band, g.slab
 	t.Cleanup(func() { g.band, g.slab = band, slab })
 	const m, n, k = 130, 200, 600
-	r := rand.New(rand.NewSource(8))
-	a, b := make([]F, m*k), make([]F, k*n)
-	for _, x := range [][]F{a, b} {
-		for i := range x {
-			x[i] = F(r.NormFloat64())
-		}
-	}
+	a, b := normals[F](1, m*k), normals[F](2, k*n)
 	for _, transA := range []bool{false, true} {
 		lda := k
 		if transA {

@@ -22,14 +22,8 @@ func TestGemmFinish(t *testing.T) {
 
 func checkFinish[F Float](t *testing.T, r *rand.Rand, m, n, k int) {
 	t.Helper()
-	drawn := func(n int) []F {
-		x := make([]F, n)
-		for i := range x {
-			x[i] = F(r.NormFloat64())
-		}
-		return x
-	}
-	a, b, before, plus, bias := drawn(m*k), drawn(k*n), drawn(m*n), drawn(m*n), drawn(n)
+	normals := func(n int) []F { return drawn[F](n, r.NormFloat64) }
+	a, b, before, plus, bias := normals(m*k), normals(k*n), normals(m*n), normals(m*n), normals(n)
 	forms := 8
 	if portable.Is32[F]() {
 		forms = 16

@@ -15,19 +15,18 @@ func SkipGemm[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a [
 // SkipGemmBatch computes count products like SkipGemm. The operands of successive products are strideA, strideB and
 // strideC elements apart.
 func SkipGemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
-	finish := takeSeeking[F]()
-	product := gemmProduct[F]{
+	p := gemmProduct[F]{
 		count: count, transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha,
 		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, strideA: strideA, strideB: strideB, strideC: strideC,
-		finish: finish,
+		finish: takeSeeking[F](),
 	}
-	gemmBatch(cores, &product)
+	gemmBatch(cores, &p)
 	// If an operand holds NaN or an infinity, its product with zero has given NaN in C. The search for NaN costs little
 	// beside the products.
-	if putSeeking(finish) {
-		product.a, product.b, product.finish = portable.Cleaned(a), portable.Cleaned(b), nil
-		gemmBatch(cores, &product)
-		addInfinite(count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, c, ldc, strideC)
+	if putSeeking(p.finish) {
+		p.a, p.b, p.finish = portable.Cleaned(a), portable.Cleaned(b), nil
+		gemmBatch(cores, &p)
+		p.addInfinite(a, b)
 	}
 }
 
@@ -41,7 +40,8 @@ func SkipGemmBFloat16(cores int, transA, transB bool, m, n, k int, alpha float32
 		portable.RoundBFloat16s(a)
 		portable.RoundBFloat16s(b)
 		GemmBFloat16(cores, transA, transB, m, n, k, alpha, portable.Cleaned(a), lda, portable.Cleaned(b), ldb, 0, c, ldc, nil)
-		addInfinite(1, transA, transB, m, n, k, alpha, a, lda, 0, b, ldb, 0, c, ldc, 0)
+		p := gemmProduct[float32]{count: 1, transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha, c: c, lda: lda, ldb: ldb, ldc: ldc}
+		p.addInfinite(a, b)
 	}
 }
 
@@ -60,34 +60,33 @@ func putSeeking[F Float](f *Finish[F]) bool {
 	return found
 }
 
-// addInfinite adds the products of NaN and infinities with factors other than 0 to C, which is the product with 0 in
-// their place. So if NaN is multiplied only by zeros, it changes no bit of the results.
-func addInfinite[F Float](count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
-	rowA, colA := lda, 1
-	if transA {
-		rowA, colA = 1, lda
+// addInfinite adds the products of NaN and infinities in a and b with factors other than 0 to C, which is the product
+// with 0 in their place. So if NaN is multiplied only by zeros, it changes no bit of the results.
+func (p *gemmProduct[F]) addInfinite(a, b []F) {
+	rowA, colA, rowB, colB := p.lda, 1, p.ldb, 1
+	if p.transA {
+		rowA, colA = 1, p.lda
 	}
-	rowB, colB := ldb, 1
-	if transB {
-		rowB, colB = 1, ldb
+	if p.transB {
+		rowB, colB = 1, p.ldb
 	}
-	for q := range count {
-		a, b, c := a[q*strideA:], b[q*strideB:], c[q*strideC:]
-		for p := range k {
-			for i := range m {
-				if x := a[i*rowA+p*colA]; !portable.Finite(x) {
-					for j := range n {
-						if y := b[p*rowB+j*colB]; y != 0 {
-							c[i*ldc+j] += alpha * x * y
+	for item := range p.count {
+		a, b, c := a[item*p.strideA:], b[item*p.strideB:], p.c[item*p.strideC:]
+		for l := range p.k {
+			for i := range p.m {
+				if x := a[i*rowA+l*colA]; !portable.Finite(x) {
+					for j := range p.n {
+						if y := b[l*rowB+j*colB]; y != 0 {
+							c[i*p.ldc+j] += p.alpha * x * y
 						}
 					}
 				}
 			}
-			for j := range n {
-				if y := b[p*rowB+j*colB]; !portable.Finite(y) {
-					for i := range m {
-						if x := a[i*rowA+p*colA]; x != 0 {
-							c[i*ldc+j] += alpha * x * y
+			for j := range p.n {
+				if y := b[l*rowB+j*colB]; !portable.Finite(y) {
+					for i := range p.m {
+						if x := a[i*rowA+l*colA]; x != 0 {
+							c[i*p.ldc+j] += p.alpha * x * y
 						}
 					}
 				}

@@ -29,8 +29,7 @@ type loopWork[F Float] struct {
 	distance     portable.Distance
 	logSums      []float64
 	axes         [2]int
-	key          uint64
-	threshold    uint32
+	choice       dropoutChoice[F]
 }
 
 // runLoop runs a loop with a copy of its operands. The argument cost is the cost of the whole loop, where an addition

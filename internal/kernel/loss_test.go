@@ -39,9 +39,9 @@ func TestSmoothCrossEntropy(t *testing.T) {
 
 func testSmoothCrossEntropy[F Float](t *testing.T, tol float64) {
 	for _, size := range [][2]int{{1, 1}, {3, 2}, {7, 5}, {200, 67}, {3, 9000}} {
-		for _, offset := range []F{0, 100, -3000} {
+		for _, offset := range []F{0, 100, -3000, 1e6} {
 			for _, smoothing := range []F{0, 0.125, 1} { // exact in float32
-				n, v := size[0], size[1]
+				n, v, tol := size[0], size[1], max(tol, 1e-16*math.Abs(float64(offset))) // a log-sum of 10⁶ is off by 10⁻¹⁰
 				logits, targets := normals[F](1, n*v), make([]int, n)
 				for i := range logits {
 					logits[i] += offset
@@ -97,21 +97,4 @@ func TestCrossEntropyOfMinusInfinity(t *testing.T) {
 		e := tc.smoothing / 3
 		closeTo(t, "gradient", d, []float64{0.5 - e - (1 - tc.smoothing), -e, 0.5 - e, 0.5 - e, -e - (1 - tc.smoothing), 0.5 - e}, 1e-15)
 	}
-}
-
-// TestSmoothCrossEntropyBits checks that the bits don't depend on the number of cores, and that nothing is allocated.
-func TestSmoothCrossEntropyBits(t *testing.T) {
-	const n, v = 300, 257
-	logits, targets := normals[float32](1, n*v), make([]int, n)
-	losses, logSums, d := make([]float32, n), make([]float64, n), make([]float32, n*v)
-	scales := slices.Repeat([]float32{0.5}, n)
-	run := func(cores int) {
-		CrossEntropy(cores, losses, logSums, logits, targets, v, 0.1)
-		CrossEntropyGrad(cores, d, logSums, logits, targets, v, 0.1, scales)
-	}
-	sameOnAnyCores(t, func(cores int) []float32 {
-		run(cores)
-		return slices.Concat(losses, d)
-	})
-	allocatesNothing(t, "smoothed cross-entropy", func() { run(0) })
 }

@@ -160,7 +160,7 @@ func SumBroadcast[F Float](sum, x []F, small, large [4]int) {
 	for b := range large[0] {
 		for h := range large[1] {
 			for t := range large[2] {
-				axpy(sum[broadcastRow(small, b, h, t):][:width], 1, x[((b*large[1]+h)*large[2]+t)*keys:][:width])
+				Axpy(sum[broadcastRow(small, b, h, t):][:width], 1, x[((b*large[1]+h)*large[2]+t)*keys:][:width])
 			}
 		}
 	}

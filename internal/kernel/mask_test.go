@@ -213,21 +213,28 @@ func TestMaskRanges(t *testing.T) {
 	}
 }
 
-// TestMaskedSoftmaxOptions compares MaskedSoftmax with a plain softmax over the allowed keys, for random masks.
-func TestMaskedSoftmaxOptions(t *testing.T) {
+// TestMaskedSoftmax compares MaskedSoftmax with a plain softmax over the allowed keys, for random masks. The scores of
+// other keys must not change the result.
+func TestMaskedSoftmax(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testMaskedSoftmax[float32](t, 1e-6) })
+	t.Run("float64", func(t *testing.T) { testMaskedSoftmax[float64](t, 1e-12) })
+}
+
+func testMaskedSoftmax[F Float](t *testing.T, tol float64) {
 	r := rand.New(rand.NewPCG(testseed.Of(t), 8))
 	for range 200 {
-		m := Mask[float64]{Shape: [4]int{1 + r.IntN(3), 1 + r.IntN(3), 1 + r.IntN(8), 1 + r.IntN(20)}}
+		m := Mask[F]{Shape: [4]int{1 + r.IntN(3), 1 + r.IntN(3), 1 + r.IntN(8), 1 + r.IntN(20)}}
 		m.random(r)
-		scores := normals[float64](r.Uint64(), product4(m.Shape))
-		w, want := make([]float64, len(scores)), make([]float64, len(scores))
-		MaskedSoftmax(0, w, scores, m)
+		scores := normals[F](r.Uint64(), product4(m.Shape))
+		w, want := normals[F](1, len(scores)), make([]float64, len(scores))
 		for row := range len(scores) / m.Shape[3] {
 			b, h, q := row/m.Shape[2]/m.Shape[1], row/m.Shape[2]%m.Shape[1], row%m.Shape[2]
-			exps, sum := want[row*m.Shape[3]:][:m.Shape[3]], 0.0
+			scores, exps, sum := scores[row*m.Shape[3]:][:m.Shape[3]], want[row*m.Shape[3]:][:m.Shape[3]], 0.0
 			for j := range exps {
-				exps[j] = math.Exp(m.naive(scores[row*m.Shape[3]+j], b, h, q, j))
-				sum += exps[j]
+				exps[j] = math.Exp(float64(m.naive(scores[j], b, h, q, j)))
+				if sum += exps[j]; exps[j] == 0 {
+					scores[j] = []F{F(math.NaN()), F(math.Inf(1)), 1e30}[r.IntN(3)]
+				}
 			}
 			for j := range exps {
 				if exps[j] > 0 {
@@ -235,7 +242,13 @@ func TestMaskedSoftmaxOptions(t *testing.T) {
 				}
 			}
 		}
-		closeTo(t, m.String(), w, want, 1e-12)
+		MaskedSoftmax(0, w, scores, m)
+		closeTo(t, m.String(), w, want, tol)
+		for i := range w {
+			if want[i] == 0 && w[i] != 0 {
+				t.Fatalf("%s: masked element %d is %v, want 0", &m, i, w[i])
+			}
+		}
 	}
 }
 

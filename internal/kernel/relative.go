@@ -37,7 +37,7 @@ func RelativeBiasGrad[F Float](cores int, dtable, g, byDistance []F, batch int, 
 			sums := byDistance[h*distances:][:distances]
 			for i, p := range r.Positions {
 				b, t := i/queries, i%queries
-				axpy(sums[r.Keys-1-p:][:r.Keys], 1, g[((b*r.Heads+h)*queries+t)*r.Keys:][:r.Keys])
+				Axpy(sums[r.Keys-1-p:][:r.Keys], 1, g[((b*r.Heads+h)*queries+t)*r.Keys:][:r.Keys])
 			}
 			for d, bucket := range r.Buckets {
 				dtable[bucket*r.Heads+h] += sums[d]

@@ -114,7 +114,7 @@ func SumRepeats[F Float](cores int, x, y []F, size, times int) {
 			sum := x[i*size:][:size]
 			copy(sum, y[i*times*size:])
 			for j := 1; j < times; j++ {
-				axpy(sum, 1, y[(i*times+j)*size:][:size])
+				Axpy(sum, 1, y[(i*times+j)*size:][:size])
 			}
 		}
 	})

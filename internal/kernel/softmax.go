@@ -33,16 +33,18 @@ func (m *Mask[F]) softmax(w, scores []F, b, h, t int) {
 		m.apply(w, b, h, t, start)
 		scores = w
 	}
-	largest := bodyOf[F]().softmax(w, scores)
-	if portable.Finite(largest) {
-		return
+	if largest := bodyOf[F]().softmax(w, scores); !portable.Finite(largest) {
+		softmaxSpecial(w, scores, largest)
 	}
-	inf := F(math.Inf(1))
+}
+
+// softmaxSpecial sets w to the softmax of scores whose largest isn't finite. The weight of −Inf is 0, even if all
+// scores are −Inf. With NaN among the scores, the other weights are NaN. With +Inf as the largest score, its weight is
+// NaN, and the others are 0.
+func softmaxSpecial[F Float](w, scores []F, largest F) {
 	for j, s := range scores {
-		if s == -inf || largest == inf && s != inf {
-			w[j] = 0
-		} else {
-			w[j] = F(math.NaN()) // the NaN affects only this row
+		if w[j] = 0; s != F(math.Inf(-1)) && (largest != largest || s == largest) {
+			w[j] = F(math.NaN())
 		}
 	}
 }

@@ -37,6 +37,17 @@ func testSolvers[F Float](t *testing.T, tol float64) {
 				*v = 0.99**v + 0.01*d*d
 				*w -= 0.1 * 2 * *m / (math.Sqrt(*v*3) + 1e-6)
 			}},
+		{"AdamW", func(w, g, m, v []F) {
+			before := wide(g)
+			AdamW(0, w, g, m, v, adam)
+			closeTo(t, "gradients", g, before, 0)
+		},
+			func(w, g, m, v *float64) {
+				d := 0.5 * *g
+				*m = 0.9**m + 0.1*d
+				*v = 0.99**v + 0.01*d*d
+				*w -= 0.1*0.1**w + 0.1*2**m/(math.Sqrt(*v*3)+1e-6)
+			}},
 		{"Lion", func(w, g, m, v []F) {
 			Lion(0, w, g, m, LionStep{Rate: 0.1, Beta1: 0.5, Beta2: 0.75, Decay: 0.1, GradScale: 0.5})
 		},

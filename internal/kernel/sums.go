@@ -1,10 +1,7 @@
 package kernel
 
-// axpy adds a·x to y, which must be at least as long as x.
-func axpy[F Float](y []F, a F, x []F) { bodyOf[F]().axpy(y[:len(x)], x, a) }
-
 // Axpy adds a·x to y, which must be at least as long as x, on one core.
-func Axpy[F Float](y []F, a F, x []F) { axpy(y, a, x) }
+func Axpy[F Float](y []F, a F, x []F) { bodyOf[F]().axpy(y[:len(x)], x, a) }
 
 // Dot returns Σ x·y, on one core. y must be at least as long as x.
 func Dot[F Float](x, y []F) F { return bodyOf[F]().dot(x, y[:len(x)]) }

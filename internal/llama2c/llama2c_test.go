@@ -12,6 +12,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/layers/pretrained"
 )
@@ -26,37 +27,18 @@ func TestStories260K(t *testing.T) {
 	}
 	var files [2]*os.File
 	for i, name := range []string{"stories260K.bin", "tok512.model"} {
-		if files[i], err = os.Open(filepath.Join(source, name)); err != nil {
-			t.Fatal(err)
-		}
+		files[i] = must.Get(os.Open(filepath.Join(source, name)))(t)
 		defer files[i].Close()
 	}
 	dir := t.TempDir()
-	if err := Convert(files[0], files[1], dir); err != nil {
-		t.Fatal(err)
-	}
-	m, err := pretrained.Open(dir, tensor.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	words, err := tokenizer.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := decode.New(m.Decoder, decode.Config{Capacity: 257})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Convert(files[0], files[1], dir))
+	m := must.Get(pretrained.Open(dir, tensor.Float32))(t)
+	words := must.Get(tokenizer.Open(dir))(t)
+	session := must.Get(decode.New(m.Decoder, decode.Config{Capacity: 257}))(t)
 	defer session.Close()
 	o := decode.Options{MaxTokens: 256, Sampler: m.Sampler, End: m.End}
-	results, err := decode.Generate(context.Background(), session, [][]int{{m.Start}}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := words.Decode(results[0].Tokens)
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := must.Get(decode.Generate(context.Background(), session, [][]int{{m.Start}}, o))(t)
+	got := must.Get(words.Decode(results[0].Tokens))(t)
 	if strings.TrimSpace(got) != strings.TrimSpace(string(want)) {
 		t.Errorf("greedy output:\n%s\nwant:\n%s", got, want)
 	}
@@ -78,9 +60,6 @@ func TestDamaged(t *testing.T) {
 		{header(4, -8, 1, 2, 2, 10, 16), "Hidden must be at least 1"},
 		{header(1<<30, 1<<30, 1<<30, 1, 1, 1<<30, 16), "takes"},
 	} {
-		err := Convert(strings.NewReader(test.model), strings.NewReader(""), t.TempDir())
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%q: error %v, want %q", test.model, err, test.want)
-		}
+		must.Fail(t, Convert(strings.NewReader(test.model), strings.NewReader(""), t.TempDir()), test.want)
 	}
 }

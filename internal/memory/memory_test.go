@@ -3,8 +3,9 @@ package memory
 import (
 	"fmt"
 	"math"
-	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestProduct(t *testing.T) {
@@ -36,13 +37,9 @@ func TestCheck(t *testing.T) {
 		t.Errorf("Limit() = %d bytes, want 64 MiB or more", limit)
 	}
 	for _, bytes := range [][]int{nil, {0}, {limit}, {limit / 2, limit / 2}} {
-		if err := Check(bytes...); err != nil {
-			t.Errorf("%d: %v", bytes, err)
-		}
+		must.Do(t, Check(bytes...))
 	}
 	for _, bytes := range [][]int{{limit + 1}, {limit, 1}, {math.MaxInt}, {math.MaxInt, math.MaxInt}, {1, math.MaxInt, 1}} {
-		if err := Check(bytes...); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("but there is only %s:", LimitText())) {
-			t.Errorf("%d: %v", bytes, err)
-		}
+		must.Fail(t, Check(bytes...), fmt.Sprintf("but there is only %s:", LimitText()))
 	}
 }

@@ -79,7 +79,7 @@ func Activate(e *Env, x *G.Node, a Activation) (*G.Node, error) {
 	if err := CheckFloat(a.String(), "the input", x); err != nil {
 		return nil, err
 	}
-	return byDtype(x, activate[float32], activate[float64])(e, x, a)
+	return ByDtype(x, activate[float32], activate[float64])(e, x, a)
 }
 
 func activate[F kernel.Float](e *Env, x *G.Node, a Activation) (*G.Node, error) {

@@ -32,7 +32,7 @@ func AdditiveScores(e *Env, q, k, v *G.Node) (*G.Node, error) {
 			return nil, err
 		}
 	}
-	return byDtype(q, additiveScores[float32], additiveScores[float64])(e, name, q, k, v)
+	return ByDtype(q, additiveScores[float32], additiveScores[float64])(e, name, q, k, v)
 }
 
 func additiveScores[F kernel.Float](e *Env, name string, q, k, v *G.Node) (*G.Node, error) {

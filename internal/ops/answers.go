@@ -20,7 +20,7 @@ func SumAnswers(e *Env, name string, logits, targets *G.Node, n int, add func(su
 	if err := checkTargets(name, "logits", "V", logits, targets); err != nil {
 		return nil, err
 	}
-	return byDtype(logits, sumAnswers[float32], sumAnswers[float64])(e, name, logits, targets, n, add)
+	return ByDtype(logits, sumAnswers[float32], sumAnswers[float64])(e, name, logits, targets, n, add)
 }
 
 func sumAnswers[F kernel.Float](e *Env, name string, logits, targets *G.Node, n int, add func(sums []float64, answers, targets []int)) (*G.Node, error) {

@@ -21,7 +21,7 @@ func Append(e *Env, past, x *G.Node) (*G.Node, error) {
 	if r < 2 || len(xs) != r || !slices.Equal(ps[:r-2], xs[:r-2]) || ps[r-1] != xs[r-1] {
 		return nil, fmt.Errorf("%s: the past (…, P, K) and the new vectors (…, S, K) may differ only in P and S, got %v and %v", name, ps, xs)
 	}
-	return byDtype(x, appendOf[float32], appendOf[float64])(e, past, x)
+	return ByDtype(x, appendOf[float32], appendOf[float64])(e, past, x)
 }
 
 func appendOf[F kernel.Float](e *Env, past, x *G.Node) (*G.Node, error) {

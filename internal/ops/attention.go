@@ -19,7 +19,7 @@ func Attention(e *Env, q, k, v *G.Node, c AttentionConfig) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return byDtype(q, attention[float32], attention[float64])(e, inputs)
+	return ByDtype(q, attention[float32], attention[float64])(e, inputs)
 }
 
 // attentionState is the state that the forward op passes to the backward op.

@@ -45,7 +45,7 @@ func ClassRankSums(e *Env, logits, targets *G.Node, class int) (*G.Node, error) 
 	if _, vocab := rows(logits.Shape()); class < 0 || class >= vocab {
 		return nil, fmt.Errorf("%s: the class must be from 0 to %d, got %d", name, vocab-1, class)
 	}
-	fill := byDtype(logits, classRanks[float32], classRanks[float64])(logits, class)
+	fill := ByDtype(logits, classRanks[float32], classRanks[float64])(logits, class)
 	return e.apply(newOp(fmt.Sprint(name, logits.Shape(), class), tensor.Shape{2 * rankBins}, fill), logits, targets)
 }
 

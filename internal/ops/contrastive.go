@@ -30,7 +30,7 @@ func Contrastive(e *Env, vectors, texts *G.Node, temperature float64) (logits, t
 	if !(temperature >= 1e-30 && temperature <= Largest) { // the lower limit keeps it above 0 in float32
 		return nil, nil, fmt.Errorf("%s: the temperature must be from 1e-30 to %v, got %v", name, Largest, temperature)
 	}
-	if logits, err = byDtype(vectors, contrastive[float32], contrastive[float64])(e, vectors, texts, 1/temperature); err != nil {
+	if logits, err = ByDtype(vectors, contrastive[float32], contrastive[float64])(e, vectors, texts, 1/temperature); err != nil {
 		return nil, nil, err
 	}
 	targets, err = e.apply(newInts(fmt.Sprintf("positives%v", t), tensor.Shape{t[0]}, func(positives []int, values []G.Value) {

@@ -38,10 +38,10 @@ func CrossEntropy(e *Env, logits, targets *G.Node, c CrossEntropyOptions) (mean,
 	if err := c.check(name, vocab, logits, targets); err != nil {
 		return nil, nil, err
 	}
-	if mean, err = byDtype(logits, crossEntropy[float32], crossEntropy[float64])(e, logits, targets, c); err != nil {
+	if mean, err = ByDtype(logits, crossEntropy[float32], crossEntropy[float64])(e, logits, targets, c); err != nil {
 		return nil, nil, err
 	}
-	count, err = byDtype(logits, countTargets[float32], countTargets[float64])(e, name, vocab, targets, c)
+	count, err = ByDtype(logits, countTargets[float32], countTargets[float64])(e, name, vocab, targets, c)
 	return mean, count, err
 }
 
@@ -143,7 +143,7 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 // is −1 if a logit is NaN, or if the position has no weight in loss, the CrossEntropy of these logits. The result has
 // dtype int and the shape of the loss's targets.
 func Predicted(e *Env, logits, loss *G.Node) (*G.Node, error) {
-	return byDtype(logits, predicted[float32], predicted[float64])(e, logits, loss)
+	return ByDtype(logits, predicted[float32], predicted[float64])(e, logits, loss)
 }
 
 func predicted[F kernel.Float](e *Env, logits, loss *G.Node) (*G.Node, error) {

@@ -28,10 +28,10 @@ func MeanDistance(e *Env, d kernel.Distance, delta float64, outputs, targets, we
 	if err := checkDistance(distanceNames[d], outputs, targets, weights); err != nil {
 		return nil, nil, err
 	}
-	if mean, err = byDtype(outputs, meanDistance[float32], meanDistance[float64])(e, d, delta, outputs, targets, weights); err != nil {
+	if mean, err = ByDtype(outputs, meanDistance[float32], meanDistance[float64])(e, d, delta, outputs, targets, weights); err != nil {
 		return nil, nil, err
 	}
-	count, err = byDtype(outputs, countNumbers[float32], countNumbers[float64])(e, d, outputs, targets, weights)
+	count, err = ByDtype(outputs, countNumbers[float32], countNumbers[float64])(e, d, outputs, targets, weights)
 	return mean, count, err
 }
 
@@ -55,7 +55,7 @@ func SumDistance(e *Env, d kernel.Distance, outputs, targets, weights *G.Node) (
 	if err := checkDistance(distanceNames[d], outputs, targets, weights); err != nil {
 		return nil, nil, err
 	}
-	return byDtype(outputs, sumDistance[float32], sumDistance[float64])(e, d, outputs, targets, weights)
+	return ByDtype(outputs, sumDistance[float32], sumDistance[float64])(e, d, outputs, targets, weights)
 }
 
 func checkDistance(name string, outputs, targets, weights *G.Node) error {
@@ -128,7 +128,7 @@ func sumVector(e *Env, name string, d kernel.Distance, outputs, targets, weights
 	if err := checkDistance(name, outputs, targets, weights); err != nil {
 		return nil, err
 	}
-	fill := byDtype(outputs, sumsOf[float32], sumsOf[float64])(d, outputs, weights, add)
+	fill := ByDtype(outputs, sumsOf[float32], sumsOf[float64])(d, outputs, weights, add)
 	return e.apply(newOp(fmt.Sprint(name, outputs.Shape()), tensor.Shape{n}, fill), outputs, targets, weights)
 }
 

@@ -54,7 +54,7 @@ func Dropout(e *Env, x *G.Node, p float64) (*G.Node, error) {
 	if d.p == 0 {
 		return x, nil
 	}
-	return byDtype(x, dropout[float32], dropout[float64])(e, x, d)
+	return ByDtype(x, dropout[float32], dropout[float64])(e, x, d)
 }
 
 func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {

@@ -19,7 +19,7 @@ func Embedding(e *Env, table, ids *G.Node) (*G.Node, error) {
 	if table.Dims() != 2 || ids.Dims() < 1 || ids.Dtype() != tensor.Int {
 		return nil, fmt.Errorf("%s: the table must have shape (V, D), and the ids must be int of rank 1 or more, got %v, and ids of shape %v and dtype %v", name, table.Shape(), ids.Shape(), ids.Dtype())
 	}
-	return byDtype(table, embedding[float32], embedding[float64])(e, table, ids)
+	return ByDtype(table, embedding[float32], embedding[float64])(e, table, ids)
 }
 
 func embedding[F kernel.Float](e *Env, table, ids *G.Node) (*G.Node, error) {

@@ -60,7 +60,7 @@ func TestFixedInputs(t *testing.T) {
 			return ops.Add(e, in[0], in[1])
 		}},
 		"add rows": {[]tensor.Shape{{2, 4, 3}, {5, 3}}, func(_ *graph, e *ops.Env, in G.Nodes) (*G.Node, error) {
-			return ops.AddRows(e, in[0], in[1])
+			return ops.AddRows(e, in[0], in[1], 4)
 		}},
 		"matmul": {[]tensor.Shape{{5, 3}, {3, 4}}, func(_ *graph, e *ops.Env, in G.Nodes) (*G.Node, error) {
 			return ops.MatMul(e, in[0], in[1], false, false, 1, false)

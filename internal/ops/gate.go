@@ -19,7 +19,7 @@ func Gate(e *Env, a, b *G.Node, act Activation) (*G.Node, error) {
 	if !act.Known() {
 		return nil, fmt.Errorf("%s: there is no activation %d", name, int(act))
 	}
-	return byDtype(a, gate[float32], gate[float64])(e, a, b, act)
+	return ByDtype(a, gate[float32], gate[float64])(e, a, b, act)
 }
 
 func gate[F kernel.Float](e *Env, a, b *G.Node, act Activation) (*G.Node, error) {

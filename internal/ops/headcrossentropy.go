@@ -34,10 +34,10 @@ func HeadCrossEntropy(e *Env, x, w, b *G.Node, softcap float64, targets *G.Node,
 		}
 	}
 	chunk := max(headRows, headChunk/vocab/headRows*headRows)
-	if loss, predicted, err = byDtype(x, headCrossEntropy[float32], headCrossEntropy[float64])(e, x, w, b, softcap, targets, c, chunk); err != nil {
+	if loss, predicted, err = ByDtype(x, headCrossEntropy[float32], headCrossEntropy[float64])(e, x, w, b, softcap, targets, c, chunk); err != nil {
 		return nil, nil, nil, err
 	}
-	count, err = byDtype(x, countTargets[float32], countTargets[float64])(e, name, vocab, targets, c)
+	count, err = ByDtype(x, countTargets[float32], countTargets[float64])(e, name, vocab, targets, c)
 	return loss, count, predicted, err
 }
 

@@ -42,7 +42,7 @@ func MergeHeads(e *Env, x *G.Node, batch bool) (*G.Node, error) {
 
 // swapAxes treats x as an array of shape (n, a, b, width) and swaps the axes a and b. The result has the given shape.
 func swapAxes(e *Env, x *G.Node, shape tensor.Shape, n, a, b, width int) (*G.Node, error) {
-	return byDtype(x, swapAxesOf[float32], swapAxesOf[float64])(e, x, shape, n, a, b, width)
+	return ByDtype(x, swapAxesOf[float32], swapAxesOf[float64])(e, x, shape, n, a, b, width)
 }
 
 func swapAxesOf[F kernel.Float](e *Env, x *G.Node, shape tensor.Shape, n, a, b, width int) (*G.Node, error) {

@@ -35,7 +35,7 @@ func LinearSum(e *Env, x, w, b, u, v *G.Node, by float64, act Activation) (*G.No
 	if act != Identity && !act.Known() {
 		return nil, fmt.Errorf("%s: there is no activation %d", name, int(act))
 	}
-	return byDtype(x, linear[float32], linear[float64])(e, x, w, b, u, v, by, act)
+	return ByDtype(x, linear[float32], linear[float64])(e, x, w, b, u, v, by, act)
 }
 
 // checkLinear checks the operands of x·wᵀ + b.

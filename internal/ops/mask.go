@@ -196,7 +196,7 @@ func (m *maskInputs[F]) read(values []G.Value) kernel.Mask[F] {
 // scores to −Inf. Softmax of the result gives the attention weights. If the result for a score is −Inf, the gradient of
 // the score is zero. Errors during a run begin with layer.
 func MaskScores(e *Env, layer string, scores *G.Node, m Mask) (*G.Node, error) {
-	return byDtype(scores, maskScores[float32], maskScores[float64])(e, layer, scores, m)
+	return ByDtype(scores, maskScores[float32], maskScores[float64])(e, layer, scores, m)
 }
 
 func maskScores[F kernel.Float](e *Env, layer string, scores *G.Node, m Mask) (*G.Node, error) {

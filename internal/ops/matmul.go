@@ -34,7 +34,7 @@ func MatMul(e *Env, a, b *G.Node, transA, transB bool, scale float64, skip bool)
 	if p.n = n; k != p.k {
 		return nil, bad()
 	}
-	return byDtype(a, matMul[float32], matMul[float64])(e, a, b, p)
+	return ByDtype(a, matMul[float32], matMul[float64])(e, a, b, p)
 }
 
 func flip(swap bool, x, y int) (int, int) {

@@ -30,7 +30,7 @@ func (m *Memory) Keep(e *Env, x *G.Node) (*G.Node, error) {
 		return nil, err
 	}
 	m.built = s
-	return byDtype(x, keep[float32], keep[float64])(e, m, x, s)
+	return ByDtype(x, keep[float32], keep[float64])(e, m, x, s)
 }
 
 func keep[F kernel.Float](e *Env, m *Memory, x *G.Node, s tensor.Shape) (*G.Node, error) {

@@ -93,10 +93,8 @@ func TestAttributesTellNodesApart(t *testing.T) {
 	for _, n := range []int{2, 4} {
 		add(fmt.Sprint(n, " heads"))(ops.SplitHeads(e, x, n))
 	}
-	add("rows")(ops.AddRows(e, x, x))
-	add("first row")(ops.AddFirstRow(e, x, x))
-	for _, label := range []string{"a", "b"} {
-		add("rows " + label)(ops.AddConstantRows(e, x, make([]float64, 16), label))
+	for _, n := range []int{1, 4} {
+		add(fmt.Sprint("rows ", n))(ops.AddRows(e, x, x, n))
 	}
 	for _, smoothing := range []float64{0, 1e-9, 0.1, 1} {
 		o := ops.CrossEntropyOptions{LabelSmoothing: smoothing}
@@ -111,6 +109,7 @@ func TestAttributesTellNodesApart(t *testing.T) {
 	}
 	for _, base := range []float64{100, 1000} {
 		add(fmt.Sprint("waves ", base))(ops.AddWaves(e, x, g.ints(4), base))
+		add(fmt.Sprint("waves from 0 ", base))(ops.AddWaves(e, x, nil, base))
 	}
 	add("first of all")(ops.Pool(e, x, nil, ops.FirstPooling))
 	add("last of all")(ops.Pool(e, x, nil, ops.LastPooling))

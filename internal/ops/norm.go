@@ -29,7 +29,7 @@ func LayerNorm(e *Env, x, gamma, beta *G.Node, eps float64) (*G.Node, error) {
 			return nil, err
 		}
 	}
-	return byDtype(x, layerNorm[float32], layerNorm[float64])(e, x, gamma, beta, eps)
+	return ByDtype(x, layerNorm[float32], layerNorm[float64])(e, x, gamma, beta, eps)
 }
 
 func layerNorm[F kernel.Float](e *Env, x, gamma, beta *G.Node, eps float64) (*G.Node, error) {

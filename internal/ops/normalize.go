@@ -18,7 +18,7 @@ func Normalize(e *Env, x *G.Node) (*G.Node, error) {
 	if x.Dims() < 1 {
 		return nil, fmt.Errorf("%s: the input must have at least one axis, got a scalar", name)
 	}
-	return byDtype(x, normalize[float32], normalize[float64])(e, x)
+	return ByDtype(x, normalize[float32], normalize[float64])(e, x)
 }
 
 func normalize[F kernel.Float](e *Env, x *G.Node) (*G.Node, error) {

@@ -176,8 +176,8 @@ func dtypeOf[F kernel.Float]() tensor.Dtype {
 	return tensor.Float64
 }
 
-// byDtype returns f32 if v holds float32, else f64.
-func byDtype[T any](v interface{ Dtype() tensor.Dtype }, f32, f64 T) T {
+// ByDtype returns f32 if v holds float32, else f64.
+func ByDtype[T any](v interface{ Dtype() tensor.Dtype }, f32, f64 T) T {
 	if v.Dtype() == tensor.Float32 {
 		return f32
 	}

@@ -50,7 +50,7 @@ func Pool(e *Env, x, lengths *G.Node, p Pooling) (*G.Node, error) {
 			return nil, err
 		}
 	}
-	return byDtype(x, pool[float32], pool[float64])(e, x, lengths, s, p)
+	return ByDtype(x, pool[float32], pool[float64])(e, x, lengths, s, p)
 }
 
 func pool[F kernel.Float](e *Env, x, lengths *G.Node, s tensor.Shape, p Pooling) (*G.Node, error) {

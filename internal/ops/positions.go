@@ -55,32 +55,41 @@ func checkPositions(name string, positions *G.Node, batch, length int) error {
 	return nil
 }
 
-// AddWaves adds sinusoidal position encodings (Vaswani et al., 2017, section 3.5) to x of shape (…, D). The node ids
-// has shape (…) and holds the positions. At position p, AddWaves adds sin(p/base^(i/D)) to element i if i is even, and
-// cos(p/base^(i/D)) to element i+1.
+// AddWaves adds sinusoidal position encodings (Vaswani et al., 2017, section 3.5) to x of shape (…, T, D). The node ids
+// has shape (…, T) and holds the positions; if it is nil, row t of every sequence has position t. At position p,
+// AddWaves adds sin(p/base^(i/D)) to element i if i is even, and cos(p/base^(i/D)) to element i+1.
 func AddWaves(e *Env, x, ids *G.Node, base float64) (*G.Node, error) {
-	return byDtype(x, addWaves[float32], addWaves[float64])(e, x, ids, base)
+	return ByDtype(x, addWaves[float32], addWaves[float64])(e, x, ids, base)
 }
 
 func addWaves[F kernel.Float](e *Env, x, ids *G.Node, base float64) (*G.Node, error) {
 	shape := x.Shape()
 	n, dim := rows(shape)
-	o := newOp(fmt.Sprintf("add waves%v(%v)", shape, base), shape, func(out []F, values []G.Value) {
-		x := elements[F](values[0], len(out))
-		ids := elements[int](values[1], n)
-		for r, p := range ids {
-			x, out := x[r*dim:][:dim], out[r*dim:][:dim]
-			for i := range out {
-				out[i] = x[i] + F(Wave(p, i, dim, base))
+	if ids == nil {
+		n = shape[len(shape)-2]
+	}
+	var known []int // the positions of the rows of waves
+	waves, fromZero := make([]F, n*dim), count(nil, 0, n)
+	o := newOp(fmt.Sprintf("add waves%v(%v,%t)", shape, base, ids != nil), shape, func(out []F, values []G.Value) {
+		x, ids := elements[F](values[0], len(out)), fromZero
+		if len(values) > 1 {
+			ids = elements[int](values[1], n)
+		}
+		if !slices.Equal(known, ids) {
+			known = append(known[:0], ids...)
+			for i := range waves {
+				waves[i] = F(wave(ids[i/dim], i%dim, dim, base))
 			}
 		}
+		copy(out, x)
+		kernel.AddRow(e.Cores, out, waves)
 	})
 	o.wrt, o.grad = 1, func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) { return G.Nodes{g}, nil }
 	return e.apply(o, x, ids)
 }
 
-// Wave returns the number that AddWaves adds to element i of a vector of dim elements.
-func Wave(position, i, dim int, base float64) float64 {
+// wave returns the number that AddWaves adds to element i of a vector of dim elements.
+func wave(position, i, dim int, base float64) float64 {
 	angle := float64(position) / math.Pow(base, float64(i-i%2)/float64(dim))
 	if i%2 == 0 {
 		return math.Sin(angle)

@@ -81,7 +81,7 @@ func RelativeBias(e *Env, table, positions *G.Node, queries, keys int, r Relativ
 	if err := memory.Check(memory.Product(batch, table.Shape()[1], queries, keys, int(table.Dtype().Size()))); err != nil {
 		return nil, fmt.Errorf("%s: %d queries and %d keys: %w", name, queries, keys, err)
 	}
-	return byDtype(table, relativeBias[float32], relativeBias[float64])(e, table, positions, batch, queries, keys, r)
+	return ByDtype(table, relativeBias[float32], relativeBias[float64])(e, table, positions, batch, queries, keys, r)
 }
 
 func relativeBias[F kernel.Float](e *Env, table, positions *G.Node, batch, queries, keys int, r Relative) (*G.Node, error) {

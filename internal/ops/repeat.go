@@ -21,7 +21,7 @@ func RepeatHeads(e *Env, x *G.Node, times int) (*G.Node, error) {
 	if times == 1 {
 		return x, nil
 	}
-	return byDtype(x, repeatHeads[float32], repeatHeads[float64])(e, x, times)
+	return ByDtype(x, repeatHeads[float32], repeatHeads[float64])(e, x, times)
 }
 
 func repeatHeads[F kernel.Float](e *Env, x *G.Node, times int) (*G.Node, error) {

@@ -35,7 +35,7 @@ func CountRight(e *Env, logits, targets *G.Node, never int, whole bool) (right, 
 	n := volume(targets.Shape())
 	answers := func(values []G.Value, _ []int) []int { return elements[int](values[0], n) }
 	if !predicted {
-		answers = byDtype(logits, answersOf[float32], answersOf[float64])(e, logits.Shape())
+		answers = ByDtype(logits, answersOf[float32], answersOf[float64])(e, logits.Shape())
 	}
 	return pair(e, name+fmt.Sprint(logits.Shape()), G.Nodes{logits, targets}, func(values []G.Value) (right, counted float64) {
 		targets := elements[int](values[1], n)

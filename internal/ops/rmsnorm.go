@@ -21,7 +21,7 @@ func RMSNorm(e *Env, x, gamma *G.Node, eps float64) (*G.Node, error) {
 	if len(xs) < 1 || len(gs) != 1 || gs[0] < 1 || xs[len(xs)-1]%gs[0] != 0 {
 		return nil, fmt.Errorf("%s: the input must have shape (…, H·D) and gamma (D), got %v and %v", name, xs, gs)
 	}
-	return byDtype(x, rmsNorm[float32], rmsNorm[float64])(e, x, gamma, eps)
+	return ByDtype(x, rmsNorm[float32], rmsNorm[float64])(e, x, gamma, eps)
 }
 
 func rmsNorm[F kernel.Float](e *Env, x, gamma *G.Node, eps float64) (*G.Node, error) {

@@ -50,7 +50,7 @@ func Rotate(e *Env, x, positions *G.Node, r Rotary) (*G.Node, error) {
 		}
 		r.Offset = 0
 	}
-	return byDtype(x, new(rotaryTable[float32]).rotate, new(rotaryTable[float64]).rotate)(e, x, positions, r, layout)
+	return ByDtype(x, new(rotaryTable[float32]).rotate, new(rotaryTable[float64]).rotate)(e, x, positions, r, layout)
 }
 
 // HeadWidth returns the width K of a head: the size of x's last axis divided by heads. x must be float32 or float64,

@@ -13,7 +13,7 @@ func Scale(e *Env, x *G.Node, by float64) (*G.Node, error) {
 	if err := CheckFloat("scale", "the input", x); err != nil {
 		return nil, err
 	}
-	return byDtype(x, scale[float32], scale[float64])(e, x, by)
+	return ByDtype(x, scale[float32], scale[float64])(e, x, by)
 }
 
 func scale[F kernel.Float](e *Env, x *G.Node, by float64) (*G.Node, error) {

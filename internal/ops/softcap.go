@@ -18,7 +18,7 @@ func Softcap(e *Env, x *G.Node, c float64) (*G.Node, error) {
 	if err := checkCap(name, c); err != nil {
 		return nil, err
 	}
-	return byDtype(x, softcap[float32], softcap[float64])(e, x, c)
+	return ByDtype(x, softcap[float32], softcap[float64])(e, x, c)
 }
 
 func checkCap(name string, c float64) error {

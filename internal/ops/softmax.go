@@ -10,7 +10,7 @@ import (
 // that the mask allows. A masked key has weight zero, even if its score is NaN. If all keys are masked for a query, all
 // its weights are zero. Errors during a run begin with layer.
 func Softmax(e *Env, layer string, scores *G.Node, m Mask) (*G.Node, error) {
-	return byDtype(scores, softmax[float32], softmax[float64])(e, layer, scores, m)
+	return ByDtype(scores, softmax[float32], softmax[float64])(e, layer, scores, m)
 }
 
 func softmax[F kernel.Float](e *Env, layer string, scores *G.Node, m Mask) (*G.Node, error) {

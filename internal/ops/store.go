@@ -39,7 +39,7 @@ func (s *Store) Append(e *Env, x, lengths, counts *G.Node) (*G.Node, error) {
 		return nil, fmt.Errorf("%s: the input must be %v of shape (%d, T, %d) with T at most %d, got %v of shape %v",
 			name, s.dense.Dtype(), s.shape[0], s.shape[2], s.shape[1], x.Dtype(), xs)
 	}
-	return byDtype(x, storeAppend[float32], storeAppend[float64])(e, s, x, lengths, counts)
+	return ByDtype(x, storeAppend[float32], storeAppend[float64])(e, s, x, lengths, counts)
 }
 
 func storeAppend[F kernel.Float](e *Env, s *Store, x, lengths, counts *G.Node) (*G.Node, error) {
@@ -75,13 +75,13 @@ func (s *Store) value(dims int) *tensor.Dense {
 	if dims == 2 {
 		shape = shape[1:]
 	}
-	backing := byDtype[any](s.dense, elementsOf[float32](s.dense), elementsOf[float64](s.dense))
+	backing := ByDtype[any](s.dense, elementsOf[float32](s.dense), elementsOf[float64](s.dense))
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(backing))
 }
 
 // Reorder copies the first lengths[parents[b]] vectors of sequence parents[b] to every sequence b.
 func (s *Store) Reorder(parents, lengths []int) {
-	byDtype(s.dense, reorder[float32], reorder[float64])(s, parents, lengths)
+	ByDtype(s.dense, reorder[float32], reorder[float64])(s, parents, lengths)
 }
 
 func reorder[F kernel.Float](s *Store, parents, lengths []int) {

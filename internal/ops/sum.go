@@ -20,7 +20,7 @@ func WeightedSum(e *Env, x *G.Node, weights []float64, label string) (*G.Node, e
 	if err := CheckFloat("sum", "the input", x); err != nil {
 		return nil, err
 	}
-	return byDtype(x, weightedSum[float32], weightedSum[float64])(e, x, weights, label)
+	return ByDtype(x, weightedSum[float32], weightedSum[float64])(e, x, weights, label)
 }
 
 func weightedSum[F kernel.Float](e *Env, x *G.Node, weights []float64, label string) (*G.Node, error) {

@@ -39,7 +39,7 @@ func (s *Set) hashOut(held []bool, share float64) (rows, sources int) {
 	together := map[string]bool{}
 	for i := range held {
 		source := s.Train.table.Field(i, 0)
-		if held[i] = data.HeldOut(s.seed, source, share); held[i] {
+		if held[i] = data.Place(s.seed, source) < share; held[i] {
 			rows++
 			together[source] = true
 		}

@@ -101,7 +101,7 @@ func (s *Set) divided() (trains, held Part) {
 	trains.numbers, held.table = nil, trains.table
 	for _, n := range s.Train.numbers {
 		part := &trains
-		if data.HeldOut(s.seed, trains.table.Field(int(n), 0), 0.1) {
+		if data.Place(s.seed, trains.table.Field(int(n), 0)) < 0.1 {
 			part = &held
 		}
 		part.numbers = append(part.numbers, n)

@@ -101,12 +101,11 @@ func TestReadRefusesHostileFiles(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			_, _, err := read(test.file)
 			runtime.ReadMemStats(&after)
-			if !errors.Is(err, ErrFormat) {
-				t.Fatalf("got error %v, want %v", err, ErrFormat)
+			want := test.want
+			if strconv.IntSize < 64 { // 32-bit systems refuse large sizes earlier
+				want = ""
 			}
-			if strconv.IntSize == 64 && !strings.Contains(err.Error(), test.want) { // 32-bit systems refuse large sizes earlier
-				t.Errorf("got  %v\nwant … %s …", err, test.want)
-			}
+			refused(t, err, want)
 			if len(err.Error()) > 400 {
 				t.Errorf("the error has %d bytes, want at most 400", len(err.Error()))
 			}

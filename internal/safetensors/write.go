@@ -99,26 +99,17 @@ func writeValues[T float32 | float64 | int64](w io.Writer, values []T) error {
 	return nil
 }
 
-// makeHeader returns the header for tensors that are written in the given order. The header is padded to a multiple of
-// 8 bytes.
+// makeHeader returns the header for metadata, and for tensors that are written in the given order. The header is padded
+// to a multiple of 8 bytes.
 func makeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	if len(metadata) > 0 {
-		b.WriteString(`"` + metadataKey + `":{`)
-		for i, key := range slices.Sorted(maps.Keys(metadata)) {
-			if err := checkText("metadata", key, metadata[key]); err != nil {
-				return nil, err
-			}
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			appendString(&b, key)
-			b.WriteByte(':')
-			appendString(&b, metadata[key])
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		if err := checkText("metadata", key, metadata[key]); err != nil {
+			return nil, err
 		}
-		b.WriteByte('}')
 	}
+	var b bytes.Buffer
+	b.WriteString(`{"` + metadataKey + `":`)
+	appendJSON(&b, metadata)
 	begin := int64(0)
 	names := map[string]bool{}
 	for _, t := range tensors {
@@ -130,12 +121,10 @@ func makeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 			return nil, fmt.Errorf("two tensors are named %s", quote(t.Name))
 		}
 		names[t.Name] = true
-		if b.Len() > 1 {
-			b.WriteByte(',')
-		}
-		appendString(&b, t.Name)
+		b.WriteByte(',')
+		appendJSON(&b, t.Name)
 		fmt.Fprintf(&b, `:{"dtype":%q,"shape":`, t.Dtype())
-		appendInts(&b, t.Shape)
+		appendJSON(&b, append([]int{}, t.Shape...)) // nil would be null
 		fmt.Fprintf(&b, `,"data_offsets":[%d,%d]}`, begin, begin+size)
 		begin += size
 	}
@@ -183,23 +172,12 @@ func checkText(what string, texts ...string) error {
 	return nil
 }
 
-// appendString writes s as a JSON string. Unlike json.Marshal it doesn't escape <, > and &.
-func appendString(b *bytes.Buffer, s string) {
+// appendJSON writes v as JSON. Unlike json.Marshal it doesn't escape <, > and &. Metadata are sorted by key.
+func appendJSON(b *bytes.Buffer, v any) {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(s); err != nil {
-		panic(err) // can't happen for a string
+	if err := e.Encode(v); err != nil {
+		panic(err) // can't happen for strings and integers
 	}
 	b.Truncate(b.Len() - 1) // the newline
-}
-
-func appendInts(b *bytes.Buffer, values []int) {
-	b.WriteByte('[')
-	for i, v := range values {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprint(b, v)
-	}
-	b.WriteByte(']')
 }

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -22,7 +21,7 @@ func Form(path string, o Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return f.form.String(), f.close()
+	return f.form.String(), f.Close()
 }
 
 // FormNamed returns the form that the ending of a file's name promises, or "" if it promises none.
@@ -45,12 +44,8 @@ const mark = textfile.Mark
 
 // tableFile is an open file. It is read as UTF-8 without a byte-order mark.
 type tableFile struct {
-	form   form
-	in     *bufio.Reader
-	size   int64         // bytes on disk
-	unread func() int64  // bytes on disk that haven't been read yet
-	sum    func() string // SHA-256 of the file on disk, in hexadecimal; only after it has been read to its end
-	close  func() error
+	*textfile.File
+	form form
 }
 
 // look is the number of bytes at the start of a file that decide its form.
@@ -81,8 +76,8 @@ func tableError(path string, err error) error {
 // newTableFile detects the form of a file from the ending of its name and its first bytes. Only if o.Tagged is true,
 // its first bytes may make it CoNLL.
 func newTableFile(ending string, f *textfile.File, o Options) (*tableFile, error) {
-	t := &tableFile{form: form{mark: f.Mark, encoding: f.Encoding}, in: f.Reader, size: f.Size, unread: f.Unread, sum: f.Sum, close: f.Close}
-	head, err := t.in.Peek(look)
+	t := &tableFile{f, form{mark: f.Mark, encoding: f.Encoding}}
+	head, err := t.Peek(look)
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
@@ -173,9 +168,9 @@ func separator(ending string, first, head []byte, o Options) rune {
 // objectLines returns a reader of the file's objects: its lines, or the elements of an array.
 func (t *tableFile) objectLines() objectLines {
 	if !t.form.array {
-		return &lineReader{in: t.in}
+		return &lineReader{in: t.Reader}
 	}
-	a := &arrayLines{in: newlines{capped: capped{in: t.in}}}
+	a := &arrayLines{in: newlines{capped: capped{in: t.Reader}}}
 	a.decoder = json.NewDecoder(&a.in)
 	return a
 }

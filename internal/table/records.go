@@ -39,10 +39,10 @@ func Open(path string, o Options) (*Records, error) {
 	}
 	r, err := f.records(o)
 	if err != nil {
-		f.close()
+		f.Close()
 		return nil, tableError(path, err)
 	}
-	r.path, r.close = path, f.close
+	r.path, r.close = path, f.Close
 	return r, nil
 }
 
@@ -61,7 +61,7 @@ func (t *tableFile) records(o Options) (*Records, error) {
 // rows returns a reader of the file's rows. Only JSONL and CoNLL read the options. Their rows have the wanted fields,
 // and then one more field, which a Writer needs.
 func (t *tableFile) rows(o Options) (rowSource, error) {
-	lines := lineReader{in: t.in}
+	lines := lineReader{in: t.Reader}
 	switch {
 	case t.form.layout == objects:
 		return newJSONRows(t.objectLines(), o)
@@ -247,7 +247,7 @@ func Head(path string, o Options) (rows [][]string) {
 	if err != nil {
 		return nil
 	}
-	defer f.close()
+	defer f.Close()
 	if f.form.layout != objects {
 		source, err := f.rows(o)
 		if err != nil {

@@ -217,7 +217,7 @@ func FuzzRecords(f *testing.F) {
 // newLike returns Records that read written, a file of the same form as r's file.
 func newLike(t *testing.T, r *Records, written *bytes.Buffer) *Records {
 	opened := must.Get(textfile.New(written, int64(written.Len()), ""))(t)
-	file := &tableFile{form: r.form, in: opened.Reader}
+	file := &tableFile{opened, r.form}
 	file.form.columns++ // an added value
 	o := r.options
 	if o.Columns, o.Tagged = r.header, true; r.form.layout == delimited {

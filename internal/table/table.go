@@ -105,7 +105,7 @@ func Read(path string, o Options) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.close()
+	defer f.Close()
 	r, err := f.records(o)
 	t, err := readAll(path, r, err, f)
 	if err != nil && o.Tagged && f.form.gaps {
@@ -130,11 +130,11 @@ func ReadParallel(paths []string, o Options) (*Table, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer f.close()
+		defer f.Close()
 		if f.form.layout != delimited {
 			return nil, tableError(path, errors.New("it is JSONL or CoNLL, which has sources and answers in one file: give only this file"))
 		}
-		lines.files = append(lines.files, &lineReader{name: path, in: f.in})
+		lines.files = append(lines.files, &lineReader{name: path, in: f.Reader})
 		o.Columns = append(o.Columns, fmt.Sprint(i+1))
 		files = append(files, f)
 	}
@@ -163,7 +163,7 @@ func readAll(name string, r *Records, err error, files ...*tableFile) (*Table, e
 	t.Name, t.Notes = name, r.Notes()
 	t.Guessed = r.options.Header == "" && t.Header == nil && (t.Bad == nil || t.Bad[0].Line > t.Line(0))
 	for _, file := range files {
-		t.SHA256 = append(t.SHA256, file.sum())
+		t.SHA256 = append(t.SHA256, file.Sum())
 	}
 	return t, nil
 }
@@ -172,7 +172,7 @@ func readAll(name string, r *Records, err error, files ...*tableFile) (*Table, e
 func (r *Records) table(files []*tableFile, free int) (*Table, error) {
 	var size int64
 	for _, f := range files {
-		size += f.size
+		size += f.Size
 	}
 	t := &Table{Header: r.header, Named: r.form.named(), Keyed: r.form.layout != delimited, Columns: r.columns, fields: len(r.columns)}
 	if n := r.options.Join[1] - r.options.Join[0]; n > 1 {
@@ -222,7 +222,7 @@ func (r *Records) table(files []*tableFile, free int) (*Table, error) {
 func tooLarge(need, free int, files []*tableFile) error {
 	var size, unread int64
 	for _, f := range files {
-		size, unread = size+f.size, unread+f.unread()
+		size, unread = size+f.Size, unread+f.Unread()
 	}
 	total := memory.Limit() - free + int(float64(need)*float64(size)/float64(size-unread))
 	return fmt.Errorf("its rows take about %s of memory, but there is only %s: use a smaller file", text.Bytes(total), memory.LimitText())

@@ -254,7 +254,7 @@ func takenKeys(path, encoding string, names []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.close()
+	defer f.Close()
 	lines := f.objectLines()
 	var taken []string
 	for {

@@ -1,5 +1,5 @@
-// Package testseed has the seed and the number of cases for tests that draw random cases, and skips slow tests with
-// -short. It defines the flags -seed and -cases of the test binary.
+// Package testseed has the seed and the number of cases for tests that draw random cases, skips slow tests with
+// -short, and keeps the files of tests in memory. It defines the flags -seed and -cases of the test binary.
 package testseed
 
 import (

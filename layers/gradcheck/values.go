@@ -1,13 +1,16 @@
 package gradcheck
 
 import (
+	"bytes"
 	"fmt"
 	"math"
-	"reflect"
+
 	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/ops"
 )
 
 // cells gives access to the entries of a float64 value, in row-major order. It doesn't copy the entries.
@@ -29,47 +32,21 @@ func newCells(name string, v G.Value) (*cells, error) {
 			return nil, fmt.Errorf("%s is %v: only float64 can be checked", name, v.Dtype())
 		}
 		c := &cells{name: name, shape: v.Shape().Clone(), data: v.Float64s()}
-		return c, c.locate(v.Strides())
+		if !ops.InRows(v) {
+			for it := v.Iterator(); ; {
+				i, err := it.Next()
+				if err != nil { // the end
+					return c, nil
+				}
+				c.offset = append(c.offset, i)
+			}
+		}
+		return c, nil
 	case nil:
 		return nil, fmt.Errorf("%s has no value: bind one with WithValue or Let", name)
 	default:
 		return nil, fmt.Errorf("%s is a %T: only float64 scalars and dense tensors can be checked", name, v)
 	}
-}
-
-// locate computes the offsets. In Gorgonia, a tensor with one entry has no strides, and a row or column vector has only
-// one stride.
-func (c *cells) locate(strides []int) error {
-	n := c.len()
-	switch {
-	case n == 1:
-		return nil
-	case len(strides) == 1 && c.shape.IsVectorLike():
-		stride := strides[0]
-		strides = make([]int, len(c.shape))
-		for axis, size := range c.shape {
-			if size > 1 {
-				strides[axis] = stride
-			}
-		}
-	case len(strides) != len(c.shape):
-		return fmt.Errorf("%s has strides %v for a shape of %v", c.name, strides, c.shape)
-	}
-	inOrder, step := true, 1
-	for axis, size := range slices.Backward(c.shape) {
-		inOrder = inOrder && (size == 1 || strides[axis] == step)
-		step *= size
-	}
-	if inOrder {
-		return nil
-	}
-	c.offset = make([]int, n)
-	for i := range c.offset {
-		for axis, j := range c.index(i) {
-			c.offset[i] += j * strides[axis]
-		}
-	}
-	return nil
 }
 
 func (c *cells) len() int { return c.shape.TotalSize() }
@@ -123,39 +100,14 @@ func newSnapshot(name string, v G.Value) (snapshot, bool) {
 			restore: func() { *v = was },
 		}, true
 	case *tensor.Dense:
-		var live any
-		switch {
-		case v.Dtype() == tensor.Float64:
-			live = v.Float64s()
-		case v.Dtype() == tensor.Float32:
-			live = v.Float32s()
-		case v.IsScalar():
-			return snapshot{}, false
-		default:
-			live = v.Data()
-		}
-		memory := reflect.ValueOf(live)
-		was := reflect.MakeSlice(memory.Type(), memory.Len(), memory.Len())
-		reflect.Copy(was, memory)
+		was := bytes.Clone(v.Raw)
 		return snapshot{
 			name:    name,
-			same:    func() bool { return sameSlice(live, was.Interface()) },
-			restore: func() { reflect.Copy(memory, was) },
+			same:    func() bool { return bytes.Equal(v.Raw, was) },
+			restore: func() { copy(v.Raw, was) },
 		}, true
 	}
 	return snapshot{}, false
-}
-
-// sameSlice compares two slices of the same type. It compares floating-point numbers by their bits.
-func sameSlice(a, b any) bool {
-	switch a := a.(type) {
-	case []float64:
-		return sameBits(a, b.([]float64))
-	case []float32:
-		return slices.EqualFunc(a, b.([]float32), func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
-	default:
-		return reflect.DeepEqual(a, b)
-	}
 }
 
 // sameBits compares numbers by their bits: two NaNs may differ, and −0 differs from 0.

@@ -142,7 +142,7 @@ func (c Config) adapted(entries []safetensors.Entry, base *layers.Params, target
 	for _, e := range entries {
 		shapes[e.Name] = e.Shape
 	}
-	tensors, err := c.Tensors(base)
+	tensors, err := c.tensors(base)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (c Config) sameBase(fsys fs.FS, entries []safetensors.Entry, base *layers.P
 	for _, e := range entries {
 		roundings[e.Name] = map[string]float64{"BF16": 1.0 / (1 << 8), "F16": 1.0 / (1 << 11), "F32": 1.0 / (1 << 24)}[e.Dtype]
 	}
-	tensors, err := c.Tensors(base)
+	tensors, err := c.tensors(base)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func (c Config) adapterTensors(base *layers.Params, a *layers.Adapter) (table []
 	if !slices.EqualFunc(a.Config.Joint, c.Joint(), slices.Equal) {
 		return nil, fmt.Errorf("an adapter for folders of type %s must have the Joint %v, got %v: make it with the Joint of its base's Config", c.Type, c.Joint(), a.Config.Joint)
 	}
-	tensors, err := c.Tensors(base)
+	tensors, err := c.tensors(base)
 	for _, t := range tensors {
 		first, second, lasts, whole := layers.Tensor{}, layers.Tensor{Groups: t.Groups}, []string(nil), 0
 		for _, q := range t.Params {
@@ -299,7 +299,7 @@ func (c Config) SaveAdapter(dir, name string, base *layers.Params, a *layers.Ada
 		return err
 	}
 	kind := taskTypes[c.Head]
-	if tensors, _ := c.Tensors(base); c.Head == "classes" && slices.ContainsFunc(tensors, func(t layers.Tensor) bool {
+	if tensors, _ := c.tensors(base); c.Head == "classes" && slices.ContainsFunc(tensors, func(t layers.Tensor) bool {
 		return classifier.MatchString(t.Names[0]) && a.Params.Get(t.Params[0]) == nil
 	}) {
 		kind = "" // the file lacks a part of the classifier

@@ -33,7 +33,7 @@ func ExampleConfig_States() {
 	check(err)
 	head, err := layers.NewLinear(m.Params.Scope("classes"), m.Model.Dim, 2, layers.LinearConfig{})
 	check(err)
-	g, b := G.NewGraph(), &layers.Build{Mode: layers.Training}
+	g, b := G.NewGraph(), &layers.Build{Training: true}
 	ids := G.NodeFromAny(g, tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]int{5, 6, 7, 8, 9, 0})), G.WithName("ids"))
 	lengths := G.NodeFromAny(g, tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{3, 2})), G.WithName("lengths"))
 	classes := G.NodeFromAny(g, tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{0, 1})), G.WithName("classes"))

@@ -1,8 +1,7 @@
 package pretrained
 
 import (
-	"gorgonia.org/tensor"
-
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -49,11 +48,7 @@ func inForm(p *layers.Params, from, to layers.ModelConfig) (*layers.Params, erro
 	if err != nil {
 		return nil, err
 	}
-	if p.Dtype() == tensor.Float64 {
-		convert[float64](q, p, settled(from, "text"), to)
-	} else {
-		convert[float32](q, p, settled(from, "text"), to)
-	}
+	ops.ByDtype(p, convert[float32], convert[float64])(q, p, settled(from, "text"), to)
 	return q, nil
 }
 

@@ -49,14 +49,7 @@ func OpenFS(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := c.Open(fsys, dtype)
-	if err == nil {
-		err = c.CheckUnused(m.Ignored)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return c.Open(fsys, dtype)
 }
 
 // Open makes the model with the weights of the folder from which ReadConfig read c. It is for a Config that was
@@ -88,13 +81,35 @@ func (c Config) Open(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("config.json: %w", err)
 	}
-	tensors, err := c.Tensors(p)
+	report, err := c.Load(fsys, p, nil)
 	if err != nil {
 		return nil, err
 	}
-	report, err := p.LoadFS(fsys, files, layers.LoadOptions{Tensors: tensors, Ignore: true})
 	m.Ignored = report.Unused
-	return m, err
+	return m, nil
+}
+
+// Load loads the weights of the folder from which ReadConfig read c into the parameters p of the model. Parameters for
+// which drop, unless it is nil, returns true keep their values. Load returns an error if the weights don't fit, or if
+// there are weights in front of the head that c has no layer for.
+func (c Config) Load(fsys fs.FS, p *layers.Params, drop func(name string, shape []int) bool) (report layers.LoadReport, err error) {
+	files, err := Files(fsys)
+	if err != nil {
+		return report, err
+	}
+	table, err := c.tensors(p)
+	if err != nil {
+		return report, err
+	}
+	if drop != nil {
+		table = slices.DeleteFunc(table, func(t layers.Tensor) bool {
+			return slices.ContainsFunc(t.Params, func(name string) bool { return drop(name, p.Get(name).Value.Shape()) })
+		})
+	}
+	if report, err = p.LoadFS(fsys, files, layers.LoadOptions{Tensors: table, Ignore: true, Partial: drop != nil}); err != nil {
+		return report, err
+	}
+	return report, c.checkUnused(report.Unused)
 }
 
 // Untied returns c or, if the files of a tied model have weights of the head that differ from the embeddings, the

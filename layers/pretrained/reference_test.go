@@ -194,7 +194,7 @@ func TestLogits(t *testing.T) {
 func TestGradients(t *testing.T) {
 	each(t, func(t *testing.T, r reference) {
 		m := r.open(t, tensor.Float64)
-		r.compareGradients(t, m, &layers.Build{}, r.values, m.Params, must.Get(m.Tensors(m.Params))(t))
+		r.compareGradients(t, m, &layers.Build{}, r.values, m.Params, must.Get(m.tensors(m.Params))(t))
 	})
 }
 

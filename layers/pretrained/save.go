@@ -41,7 +41,7 @@ func Save(dir string, c Config, p *layers.Params) error {
 	if err != nil {
 		return err
 	}
-	tensors, err := c.Tensors(p)
+	tensors, err := c.tensors(p)
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// Tensors returns how the folder's tensors hold the parameters p of the model, for LoadFS and SaveTensors. It leaves
+// tensors returns how the folder's tensors hold the parameters p of the model, for LoadFS and SaveTensors. It leaves
 // out parameters without a published name.
-func (c Config) Tensors(p *layers.Params) ([]layers.Tensor, error) {
+func (c Config) tensors(p *layers.Params) ([]layers.Tensor, error) {
 	a, err := architectureOf(c.Type)
 	if err != nil {
 		return nil, err
@@ -58,10 +58,10 @@ func (a architecture) headNames(head string) (names []string) {
 	return names
 }
 
-// CheckUnused returns an error if names, the tensors that aren't loaded, has one that models of this type can have in
+// checkUnused returns an error if names, the tensors that aren't loaded, has one that models of this type can have in
 // front of their head, such as a block after the last one or a bias that config.json leaves out: the folder's
 // config.json is then of another model, and the answers would be wrong.
-func (c Config) CheckUnused(names []string) error {
+func (c Config) checkUnused(names []string) error {
 	a, err := architectureOf(c.Type)
 	known := map[string]bool{}
 	for _, line := range a.names {

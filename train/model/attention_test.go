@@ -12,6 +12,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/logit"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -29,15 +30,11 @@ func TestAttentionIsWhatPredicts(t *testing.T) {
 				t.Fatal(a.Err)
 			}
 			rows := []query{m.query(encoded)}
-			if err := m.choose(t.Context(), rows, 1); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.choose(t.Context(), rows, 1))
 			targets := rows[0].choices[0].targets
 			r := m.reading(encoded, targets)
 			got, output, err := m.capture(r.batch, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			classes := classesOf(m, output)
 			padded := r.batch
 			padded.Inputs, padded.Len = pad(padded.Inputs, m.layout.Len), m.layout.Len
@@ -46,9 +43,7 @@ func TestAttentionIsWhatPredicts(t *testing.T) {
 				padded.DecoderInputs = pad(padded.DecoderInputs, m.layout.TargetLen)
 			}
 			whole, output, err := m.capture(padded, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			paddedClasses := classesOf(m, output)
 			if !slices.Equal(classes, paddedClasses[:len(classes)]) {
 				t.Errorf("the classes are %v without padding, %v with padding", classes, paddedClasses)
@@ -97,16 +92,11 @@ func TestChoose(t *testing.T) {
 		t.Errorf("got %v, %v, want cross-attention first", got, err)
 	}
 	large, small := []int{1, 4, 600, 600}, []int{1, 4, 3, 3}
-	_, err = choose(layersOf(large, small), "")
-	if err == nil || !strings.Contains(err.Error(), "1440036 attention weights to show") || !strings.Contains(err.Error(), "choose a layer") {
-		t.Errorf("too many weights to return: got error %v", err)
-	}
+	must.Refuse(choose(layersOf(large, small), ""))(t, "1440036 attention weights to show", "choose a layer")
 	if got, err := choose(layersOf(large, small), "cross"); err != nil || len(got) != 1 {
 		t.Errorf("a small layer in a model with a large one: got %v, %v, want the small layer", got, err)
 	}
-	if _, err := choose(layersOf([]int{1, 4, 6000, 6000}, small), "cross"); err == nil || !strings.Contains(err.Error(), "shorter input") {
-		t.Errorf("too many weights to compute: got error %v", err)
-	}
+	must.Refuse(choose(layersOf([]int{1, 4, 6000, 6000}, small), "cross"))(t, "shorter input")
 }
 
 func TestMarks(t *testing.T) {
@@ -121,10 +111,7 @@ func TestMarks(t *testing.T) {
 		for range symbols {
 			ids = append(ids, len(ids))
 		}
-		vocab, err := tokenizer.NewVocab(symbols)
-		if err != nil {
-			t.Fatal(err)
-		}
+		vocab := must.Get(tokenizer.NewVocab(symbols))(t)
 		if got := strings.Join((&marks{symbols: vocab}).labels(ids), ""); got != want {
 			t.Errorf("the labels of %q are %q, want %q", symbols, got, want)
 		}
@@ -133,10 +120,7 @@ func TestMarks(t *testing.T) {
 
 // For text, padding has the id of the first symbol. The label of this id must be the symbol, not the mark for padding.
 func TestMarksOfTexts(t *testing.T) {
-	coder, err := data.NewCoder(data.Rule{Name: "text", Kind: data.KindText, Alphabet: "\nab", MaxLen: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	coder := must.Get(data.NewCoder(data.Rule{Name: "text", Kind: data.KindText, Alphabet: "\nab", MaxLen: 3}))(t)
 	sources, _ := newMarks(coder, true)
 	if got := strings.Join(sources.labels([]int{1, 0, 2}), ""); got != "a¶b" {
 		t.Errorf("the labels are %q, want a¶b", got)
@@ -146,18 +130,9 @@ func TestMarksOfTexts(t *testing.T) {
 // Sources and answers have separate ids, so the id of a source's padding may also be the end or the start of an answer.
 func TestMarksOfTwoVocabularies(t *testing.T) {
 	for _, alphabet := range []string{"ab", "abcd"} { // padding of sources: the answers' end, and their start
-		source, err := tokenizer.NewVocab(alphabet)
-		if err != nil {
-			t.Fatal(err)
-		}
-		target, err := tokenizer.NewVocab("xy")
-		if err != nil {
-			t.Fatal(err)
-		}
-		coder, err := data.NewCoder(data.Rule{Name: "seq2seq", Kind: data.KindSeq2Seq, MaxLen: 3, MaxAnswer: 3, Source: source, Target: target})
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := must.Get(tokenizer.NewVocab(alphabet))(t)
+		target := must.Get(tokenizer.NewVocab("xy"))(t)
+		coder := must.Get(data.NewCoder(data.Rule{Name: "seq2seq", Kind: data.KindSeq2Seq, MaxLen: 3, MaxAnswer: 3, Source: source, Target: target}))(t)
 		l := coder.Layout()
 		sources, answers := newMarks(coder, false)
 		got := strings.Join(append(sources.labels([]int{0, l.Pad}), answers.labels([]int{l.Start, 0, l.End})...), "")

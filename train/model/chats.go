@@ -19,7 +19,7 @@ func (s publishedStart) chatEncoder(source tokenizer.Tokenizer) (chats.Encoder, 
 	// Llama 3.2's template has today's date, but the same data must always have the same ids.
 	template.Now = func() time.Time { return time.Date(2024, 7, 26, 0, 0, 0, 0, time.UTC) }
 	return func(messages []tokenizer.Message) (c chats.Chat, err error) {
-		c.IDs, c.Answers, err = template.EncodeAnswers(source.(*tokenizer.Pipeline), messages)
+		c.IDs, c.Answers, err = template.Encode(source.(*tokenizer.Pipeline), messages, false)
 		if tokens := s.model.Model.Vocab; err == nil && slices.Max(c.IDs) >= tokens {
 			err = fmt.Errorf("the tokenizer's id %d is beyond the model's %d ids: the tokenizer belongs to another model", slices.Max(c.IDs), tokens)
 		}

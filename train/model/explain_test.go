@@ -38,18 +38,9 @@ func logitOf(t testing.TB, m *Model, input, label, against string) float64 {
 // linearModel makes the logits of a model linear in the mean of the embeddings: the model has no blocks and no norm.
 func linearModel(t testing.TB, m *Model) (table, head []float32) {
 	t.Helper()
-	params, err := layers.NewParams(tensor.Float32, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	embedding, err := layers.NewEmbedding(params.Scope("table"), m.layout.Tokens, 6, layers.Init{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	linear, err := layers.NewLinear(params.Scope("head"), 6, 2, layers.LinearConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	params := must.Get(layers.NewParams(tensor.Float32, 3))(t)
+	embedding := must.Get(layers.NewEmbedding(params.Scope("table"), m.layout.Tokens, 6, layers.Init{}))(t)
+	linear := must.Get(layers.NewLinear(params.Scope("head"), 6, 2, layers.LinearConfig{}))(t)
 	copy(linear.Bias.Value.Float32s(), []float32{0.5, -0.25})
 	m.table = embedding.Weight
 	m.network = classifier{reader: reader{m, func(b *layers.Build, inputs G.Nodes) (x *G.Node, err error) {
@@ -77,17 +68,11 @@ func TestExplainIsComplete(t *testing.T) {
 	}
 	first, second := m.Config.Task.Classes[0], m.Config.Task.Classes[1]
 	for _, input := range []string{"a", "a  b a ", " d c b a z"} {
-		words, err := m.Explain(input, first, second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		words := must.Get(m.Explain(input, first, second))(t)
 		if got, want := total(words), logitOf(t, m, input, first, second)-constant; math.Abs(got-want) > 1e-5 {
 			t.Errorf("%q: the words' values add up to %g, want %g, the difference of the logits without the constant", input, got, want)
 		}
-		half, err := m.Explain(input, first, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		half := must.Get(m.Explain(input, first, ""))(t)
 		if got, want := total(half), total(words)/2; math.Abs(got-want) > 1e-6 {
 			t.Errorf("%q: against the mean of two logits, the values add up to %g, want half of the difference, %g", input, got, want)
 		}
@@ -106,9 +91,7 @@ func differences(t testing.TB, m *Model, batch data.Batch, weights []float64) []
 		output, err := m.network.Forward(b, append(G.Nodes{x}, inputs[1:]...))
 		return append(inputs, x), G.Nodes{output}, err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	values := make([]float64, batch.Len)
 	for position := range values {
 		for k := range 2 * explainSteps {
@@ -121,10 +104,7 @@ func differences(t testing.TB, m *Model, batch data.Batch, weights []float64) []
 					x[i] += float32(sign*step) * way[i]
 				}
 			}
-			out, err := model.Call(append(m.network.Values(batch), tensor.New(tensor.WithShape(1, batch.Len, dim), tensor.WithBacking(x)))...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(model.Call(append(m.network.Values(batch), tensor.New(tensor.WithShape(1, batch.Len, dim), tensor.WithBacking(x)))...))(t)
 			for class, logit := range out[0].Float32s() {
 				values[position] += sign * weights[class] * float64(logit) / (2 * step * explainSteps)
 			}
@@ -140,15 +120,9 @@ func TestExplainAgreesWithFiniteDifferences(t *testing.T) {
 	if b.Len == b.Lengths[0] {
 		t.Fatalf("the batch has no padding: %+v", b)
 	}
-	padded, err := m.attribute(b, []float64{1, -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	padded := must.Get(m.attribute(b, []float64{1, -1}))(t)
 	b.Len, b.Inputs = b.Lengths[0], b.Inputs[:b.Lengths[0]]
-	values, err := m.attribute(b, []float64{1, -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := must.Get(m.attribute(b, []float64{1, -1}))(t)
 	for i, want := range differences(t, m, b, []float64{1, -1}) {
 		if math.Abs(values[i]-want) > 1e-3+0.02*math.Abs(want) || math.Abs(want) < 5e-3 {
 			t.Errorf("token %d has the value %g, want %g, as finite differences say", i, values[i], want)

@@ -167,7 +167,7 @@ func (m *Model) promptIDs(p Prompt) (ids []int, mark string, err error) {
 	}
 	template.NoThinking = p.NoThinking
 	source, _ := m.coder.Tokenizers()
-	if ids, err = template.Encode(source.(*tokenizer.Pipeline), p.Messages, true); err != nil {
+	if ids, _, err = template.Encode(source.(*tokenizer.Pipeline), p.Messages, true); err != nil {
 		return wrong(err)
 	}
 	return ids, template.End(), nil

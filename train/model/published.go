@@ -264,23 +264,7 @@ func (s publishedStart) sum() (string, error) {
 }
 
 func (s publishedStart) load(p *layers.Params, drop func(name string, shape []int) bool) (l layers.LoadReport, err error) {
-	tensors, err := s.model.Tensors(p)
-	if err != nil {
-		return l, fmt.Errorf("%s: %w", s.Dir, err)
-	}
-	if drop != nil {
-		tensors = slices.DeleteFunc(tensors, func(t layers.Tensor) bool {
-			return slices.ContainsFunc(t.Params, func(name string) bool { return drop(name, p.Get(name).Value.Shape()) })
-		})
-	}
-	files, err := s.files()
-	if err != nil {
-		return l, err
-	}
-	if l, err = p.LoadFS(s.FS, files, layers.LoadOptions{Tensors: tensors, Ignore: true, Partial: drop != nil}); err == nil {
-		err = s.model.CheckUnused(l.Unused)
-	}
-	if err != nil {
+	if l, err = s.model.Load(s.FS, p, drop); err != nil {
 		err = fmt.Errorf("%s: %w", s.Dir, err)
 	}
 	return l, err
@@ -307,5 +291,5 @@ func (s publishedStart) chatTemplate(name string) (*tokenizer.ChatTemplate, erro
 			}
 		}
 	}
-	return tokenizer.NamedChatTemplate(name, names[0], names[1])
+	return tokenizer.ParseChatTemplate(name, names[0], names[1])
 }

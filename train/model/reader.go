@@ -89,11 +89,7 @@ func segments(b data.Batch, separator int) []int {
 // pooledFeatures returns what the head of a network with one output per row reads.
 func pooledFeatures(net *layers.SequenceClassifier) func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 	return func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		x, err := net.Pooled(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Dim)
-		if err != nil {
-			return nil, err
-		}
-		return net.Transform.Forward(b, x)
+		return net.Features(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Dim)
 	}
 }
 

@@ -165,14 +165,14 @@ func TestConfigNew(t *testing.T) {
 		return &optim.Solver{Rule: rule, LearningRate: 0.01, WeightDecay: 0.1, ClipNorm: 0.5, ClipValue: 0.05, Schedule: schedule}
 	}
 	muon := func(rate float64, rest, muon optim.Rule) *optim.Solver {
-		s := plain(rest, optim.WarmUpCosine(3, 9, 0.1))
+		s := plain(rest, optim.WarmUp(3).Then(3, optim.Cosine(6, 0.1)))
 		s.Groups = []optim.Group{{
 			Match: func(name string, rank int) bool { return rank == 2 && strings.Contains(name, "blocks.") },
 			Rule:  muon, LearningRate: rate, WeightDecay: 0.1,
 		}}
 		return s
 	}
-	up, cosine := optim.WarmUp(3), optim.WarmUpCosine(3, 9, 0.1)
+	up, cosine := optim.WarmUp(3), optim.WarmUp(3).Then(3, optim.Cosine(6, 0.1))
 	decay := optim.ScheduleConfig{WarmUp: 3, Decay: 9, Floor: 0.1}
 	kind := func(kind string) optim.ScheduleConfig {
 		s := decay
@@ -210,8 +210,8 @@ func TestConfigNew(t *testing.T) {
 			step(t, got, params, number)
 			step(t, c.want, others, number)
 			same(t, fmt.Sprintf("%s after step %d", name, number), params, others)
-			if got.Rate() != c.want.Rate() {
-				t.Fatalf("%s: the rate of step %d is %v, want %v", name, number, got.Rate(), c.want.Rate())
+			if got.Rate != c.want.Rate {
+				t.Fatalf("%s: the rate of step %d is %v, want %v", name, number, got.Rate, c.want.Rate)
 			}
 		}
 	}

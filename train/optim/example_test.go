@@ -42,7 +42,7 @@ func ExampleSolver() {
 		check(solver.Step(model))
 		check(average.Update(model))
 		if step%30 == 0 {
-			fmt.Printf("step %d: loss %.4f, rate %.3f\n", step, loss.Data(), solver.Rate())
+			fmt.Printf("step %d: loss %.4f, rate %.3f\n", step, loss.Data(), solver.Rate)
 		}
 		vm.Reset()
 	}

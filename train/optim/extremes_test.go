@@ -26,7 +26,7 @@ func stepped(s optim.Solver, match func(string, int) bool) (results []float64, e
 			if err := s.Step(valueGrads(params)); err != nil {
 				return nil, err
 			}
-			results = append(results, s.Rate(), float64(s.Steps))
+			results = append(results, s.Rate, float64(s.Steps))
 		}
 		for _, p := range params {
 			results = append(results, numbers(p.value)...)
@@ -118,7 +118,7 @@ func TestExtremes(t *testing.T) {
 	}
 	for _, schedule := range []func(c args) optim.Schedule{
 		func(c args) optim.Schedule { return optim.Linear(c.Steps, c.Low, c.High) },
-		func(c args) optim.Schedule { return optim.WarmUpCosine(c.Count, c.Steps, c.Low) },
+		func(c args) optim.Schedule { return optim.WarmUp(c.Count).Then(c.Count, optim.Cosine(c.Steps, c.Low)) },
 		func(c args) optim.Schedule { return optim.CosineRestarts(c.Steps, c.Count, c.Low) },
 		func(c args) optim.Schedule { return optim.Staircase(c.Steps, c.Low) },
 		func(c args) optim.Schedule { return optim.OneCycle(c.Steps, c.Count, c.Low, c.High) },

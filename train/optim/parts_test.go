@@ -138,13 +138,13 @@ func TestPartsStepAsTheWhole(t *testing.T) {
 					}
 					for k, part := range parts {
 						must.Do(t, several[k].StepPart(valueGrads(views[k]), part, squares))
-						if several[k].Norm() != one.Norm() || several[k].Rate() != one.Rate() || several[k].Steps != one.Steps {
-							t.Errorf("solver %d has norm %v, rate %v and %d steps, want %v, %v and %d", k, several[k].Norm(), several[k].Rate(), several[k].Steps, one.Norm(), one.Rate(), one.Steps)
+						if several[k].Norm != one.Norm || several[k].Rate != one.Rate || several[k].Steps != one.Steps {
+							t.Errorf("solver %d has norm %v, rate %v and %d steps, want %v, %v and %d", k, several[k].Norm, several[k].Rate, several[k].Steps, one.Norm, one.Rate, one.Steps)
 						}
 					}
 					same(t, fmt.Sprintf("step %d", number), shared, whole)
 				}
-				if one.Norm() <= one.ClipNorm {
+				if one.Norm <= one.ClipNorm {
 					t.Error("the gradients are too small to be clipped")
 				}
 				// A solver has memory for its own part only, and can't add memory after the first step.
@@ -253,7 +253,7 @@ func TestEverySolverClips(t *testing.T) {
 				for _, p := range clipped {
 					g := p.grad.Float64s()
 					for i := range g {
-						g[i] *= one.ClipNorm / one.Norm()
+						g[i] *= one.ClipNorm / one.Norm
 						if one.ClipValue > 0 {
 							g[i] = max(-one.ClipValue, min(one.ClipValue, g[i]))
 						}

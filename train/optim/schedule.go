@@ -60,12 +60,6 @@ func Cosine(steps int, floor float64) Schedule {
 	}, 1, floor)
 }
 
-// WarmUpCosine(n, total, floor) rises like WarmUp(n), then falls like Cosine, to floor at step total.
-func WarmUpCosine(steps, total int, floor float64) Schedule {
-	steps = max(steps, 0)
-	return WarmUp(steps).Then(steps, Cosine(max(total, 0)-steps, floor))
-}
-
 // CosineRestarts(n, growth, floor) falls like Cosine and jumps back to 1, again and again (Loshchilov and Hutter,
 // 2016). The first fall takes n steps, the second n·growth, the third n·growth². If n or growth is below 1, it counts
 // as 1.
@@ -162,7 +156,7 @@ var schedules = choices.Table[scheduling]{
 		if s.Decay == 0 {
 			return WarmUp(s.WarmUp)
 		}
-		return WarmUpCosine(s.WarmUp, s.Decay, s.Floor)
+		return WarmUp(s.WarmUp).Then(s.WarmUp, Cosine(s.Decay-s.WarmUp, s.Floor))
 	}}},
 	{Name: "constant", About: "stays at the peak", Value: scheduling{schedule: func(s ScheduleConfig) Schedule {
 		return WarmUp(s.WarmUp)

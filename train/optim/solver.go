@@ -29,10 +29,11 @@ type Solver struct {
 	// Schedule returns the factor of all learning rates for a step, counted from 0. nil means a factor of 1.
 	Schedule Schedule
 
-	Steps int // steps taken so far
+	Steps int     // steps taken so far
+	Norm  float64 // joint norm of the last step's gradients, before clipping
+	Rate  float64 // learning rate of the last step, for parameters in no Group
 
-	places     []place // one per parameter
-	norm, rate float64
+	places []place // one per parameter
 
 	manners []manner // manners and params belong to the current step; kept to reuse their memory
 	params  []param
@@ -53,12 +54,6 @@ type Group struct {
 func NewAdamW(learningRate float64) *Solver {
 	return &Solver{Rule: AdamW{}, LearningRate: learningRate, WeightDecay: 0.01}
 }
-
-// Norm returns the joint norm of the last step's gradients, before clipping.
-func (s *Solver) Norm() float64 { return s.norm }
-
-// Rate returns the learning rate of the last step, for parameters in no Group.
-func (s *Solver) Rate() float64 { return s.rate }
 
 // param is a parameter with its settings, for one step.
 type param struct {

@@ -282,8 +282,8 @@ func TestNormAndRate(t *testing.T) {
 	solver := &optim.Solver{Rule: optim.SGD{}, LearningRate: 0.5, ClipNorm: 1, Schedule: constant(0.5)}
 	must.Do(t, solver.Step(valueGrads(params)))
 	near(t, "clipped to a norm of 1", params[0].value, []float64{before[0] - 0.25*0.6, before[1], before[2] + 0.25*0.8, before[3]}, 1e-15)
-	if solver.Norm() != 5 || solver.Rate() != 0.25 {
-		t.Errorf("norm %v and rate %v, want 5 and 0.25", solver.Norm(), solver.Rate())
+	if solver.Norm != 5 || solver.Rate != 0.25 {
+		t.Errorf("norm %v and rate %v, want 5 and 0.25", solver.Norm, solver.Rate)
 	}
 }
 

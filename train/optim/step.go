@@ -115,7 +115,7 @@ func (s *Solver) step(model []G.ValueGrad, params []param, squares []float64) er
 	if s.ClipNorm > 0 && norm > s.ClipNorm {
 		scale = s.ClipNorm / norm
 	}
-	s.norm, s.rate = norm, s.LearningRate*multiple
+	s.Norm, s.Rate = norm, s.LearningRate*multiple
 	s.Steps++
 	kernel.Spread(0, len(params), 4*work(params), func(i int) {
 		p := params[i]

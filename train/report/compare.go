@@ -83,7 +83,7 @@ func compared(runs []*Run, names []string) []chart {
 		for n, r := range runs {
 			var some []int // empty if the run has no such curve; an empty series keeps the colours of the others
 			if has(r) {
-				some = r.thinned(mostPoints)
+				some = thinned(len(r.History), mostPoints, r.best())
 			}
 			c.Series = append(c.Series, r.values(some, steps, names[n], func(i int) float64 { return value(r, i) }))
 		}

@@ -31,7 +31,14 @@ type mark struct {
 	Label string `json:"label"`
 }
 
-// A number has seven digits in JSON. If it isn't finite, it is null.
+// newSeries returns an empty series. In JSON, its lists are empty too, not null.
+func newSeries(name string) series { return series{Name: name, X: []int{}, Values: []number{}} }
+
+func (s *series) add(x int, value float64) {
+	s.X, s.Values = append(s.X, x), append(s.Values, number(value))
+}
+
+// A number has seven digits in JSON, or all if it is whole. If it isn't finite, it is null.
 type number float64
 
 func (n number) finite() bool { return !math.IsNaN(float64(n)) && !math.IsInf(float64(n), 0) }
@@ -40,7 +47,11 @@ func (n number) MarshalJSON() ([]byte, error) {
 	if !n.finite() {
 		return []byte("null"), nil
 	}
-	return strconv.AppendFloat(nil, float64(n), 'g', 7, 64), nil
+	digits := 7
+	if x := float64(n); x == math.Trunc(x) {
+		digits = -1
+	}
+	return strconv.AppendFloat(nil, float64(n), 'g', digits, 64), nil
 }
 
 // Maximum number of checks in a curve and in a table. The best and the last check may come in addition.
@@ -48,12 +59,6 @@ const (
 	mostPoints = 2000
 	mostRows   = 400
 )
-
-// thinned returns the indices of all checks. If there are more than limit, it returns up to limit indices at equal
-// distances, and the indices of the best and the last check.
-func (r *Run) thinned(limit int) []int {
-	return thinned(len(r.History), limit, r.best())
-}
 
 // thinned returns the indices from 0 to n − 1. If n is above limit, it returns up to limit indices at equal distances,
 // and the indices best and n − 1.
@@ -85,9 +90,9 @@ func axis(steps bool) string {
 
 // values returns the curve of some checks.
 func (r *Run) values(some []int, steps bool, name string, value func(i int) float64) series {
-	s := series{Name: name, X: []int{}, Values: []number{}}
+	s := newSeries(name)
 	for _, i := range some {
-		s.X, s.Values = append(s.X, place(r.History[i], steps)), append(s.Values, number(value(i)))
+		s.add(place(r.History[i], steps), value(i))
 	}
 	return s
 }
@@ -121,7 +126,8 @@ func (r *Run) stepTime(i int) float64 {
 
 // charts returns the curves of a run.
 func (r *Run) charts() []chart {
-	some, h, best := r.thinned(mostPoints), r.History, r.best()
+	h, best := r.History, r.best()
+	some := thinned(len(h), mostPoints, best)
 	steps := r.bySteps()
 	label := axis(steps)
 	marks := []mark{{place(h[best], steps), "kept"}, {place(h[len(h)-1], steps), "stop"}}
@@ -230,10 +236,11 @@ func (r *Run) checks() table {
 	}
 	t.Columns = append(t.Columns, "learning rate", "gradient norm", "ms per step")
 	best := r.best()
+	some := thinned(len(h), mostRows, best)
 	if r.linear != nil && *r.linear == 1 {
 		best, t.Best = -1, -1
 	}
-	for _, i := range r.thinned(mostRows) {
+	for _, i := range some {
 		row := []string{strconv.Itoa(h[i].Epoch), strconv.Itoa(h[i].Step), short(h[i].TrainLoss)}
 		if h[0].Validated {
 			row = append(row, short(h[i].ValLoss))

@@ -54,24 +54,6 @@ func TestEvaluationOfLabels(t *testing.T) {
 	}
 }
 
-// Other kinds have the sections of their runs' pages.
-func TestEvaluationOfEveryKind(t *testing.T) {
-	for name, c := range map[string]struct {
-		content string
-		has     []string
-	}{
-		"seq2seq":    {rows(func(i int) string { return fmt.Sprint("okapi ", i%3) }), []string{"The symbol error rate is", "By length of the source", "accuracy"}},
-		"tagging":    {strings.Repeat("ann lee sees zebra\tB-PER I-PER O B-<i>\nthe zebra sees ann\tO B-<i> O B-PER\n", 60), []string{"Scores by class", "Entities", "F1 of entities"}},
-		"embed":      {rows(func(i int) string { return fmt.Sprint("okapi ", i%50) }), []string{"mean reciprocal rank of TF-IDF of words</dt>", "The right text comes first for"}},
-		"regression": {rows(func(i int) string { return strconv.Itoa(i % 7) }), []string{"R² is", "Answers farthest", "R²</dt>"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			learned, _ := trained(t, name, c.content, nil)
-			wantIn(t, evaluated(t, learned), append(c.has, "rows</dt>", "95 % interval of "), []string{"NaN", "<script", "Why it answers so", "even sample"})
-		})
-	}
-}
-
 func TestEvaluationStops(t *testing.T) {
 	learned, _ := trained(t, "classification", rows(func(i int) string { return []string{"a", "b"}[i%2] }), nil)
 	r := must.Get(judge.Answers(t.Context(), learned.Model, learned.Examples(), model.PredictOptions{}))(t)

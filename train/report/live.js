@@ -33,7 +33,7 @@
 		const series = (name, key, line) => ({name, x: checks.values.step || [], values: checks.values[key] || [], line});
 		const both = name => [series('training', 'train_' + name, 0), series('validation', 'val_' + name, 1)];
 		draw(0, {title: 'Loss', log: $('log').checked, series: [
-			{name: 'training, by step', x: now.curve.x, values: now.curve.loss, line: 0, faint: true}, ...both('loss'),
+			{...now.losses, line: 0, faint: true}, ...both('loss'),
 		]});
 		const names = Object.keys(checks.values).map(key => key.match(/^(?:train|val)_(?!loss$)(.+)/)?.[1]);
 		for (const name of new Set(names.filter(Boolean))) {
@@ -41,7 +41,7 @@
 		}
 		draw(2, {title: 'Learning rate', series: [series('learning rate', 'learning_rate')]});
 		draw(3, {title: 'Gradient norm', series: [series('gradient norm', 'gradient_norm')]});
-		draw(4, {title: 'Steps per second', series: [{name: 'steps per second', x: now.curve.rateX, values: now.curve.rate}]});
+		draw(4, {title: 'Steps per second', series: [now.rates]});
 	};
 
 	const say = () => {

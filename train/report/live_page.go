@@ -8,7 +8,6 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -173,43 +172,14 @@ type state struct {
 	CheckLeft float64 `json:"checkLeft"` // seconds to the next check; 0 if unknown, or if checks are at the ends of epochs
 	RunLeft   float64 `json:"runLeft"`   // maximum seconds left in the run, including checks; below 0 if unknown
 	Seconds   float64 `json:"seconds"`   // since the start of the run
-	Curve     columns `json:"curve"`
-	Ended     string  `json:"ended"` // the reason why the run ended; empty before the end
+	Losses    series  `json:"losses"`    // by the numbers of steps
+	Rates     series  `json:"rates"`     // steps per second; a point covers at least one second, so there may be fewer than in Losses
+	Ended     string  `json:"ended"`     // the reason why the run ended; empty before the end
 
 	loss             float64 // mean loss of recent steps
 	version, checked int
 	history          []train.Check
 	best             int // index in history, or -1 if no check improved
-}
-
-// columns holds the points of two curves. X and RateX are the numbers of the points' last steps. A point of Rate, in
-// steps per second, covers at least one second, so Rate may have fewer points than Loss.
-type columns struct {
-	X     column `json:"x"`
-	Loss  column `json:"loss"`
-	RateX column `json:"rateX"`
-	Rate  column `json:"rate"`
-}
-
-// A column is a list of numbers. JSON shortens them to five digits; numbers that aren't finite are null.
-type column []float64
-
-func (c column) MarshalJSON() ([]byte, error) {
-	b := []byte{'['}
-	for i, x := range c {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		switch {
-		case math.IsNaN(x) || math.IsInf(x, 0):
-			b = append(b, "null"...)
-		case x == math.Trunc(x):
-			b = strconv.AppendFloat(b, x, 'g', -1, 64)
-		default:
-			b = strconv.AppendFloat(b, x, 'g', 5, 64)
-		}
-	}
-	return append(b, ']'), nil
 }
 
 // state returns the run's state.
@@ -235,12 +205,12 @@ func (l *Live) state() state {
 	}
 	points := slices.Clone(l.curve.whole())
 	l.mu.Unlock()
-	c := &s.Curve
+	s.Losses, s.Rates = newSeries("training, by step"), newSeries("steps per second")
 	var timed sums
 	for _, p := range points {
-		c.X, c.Loss = append(c.X, float64(p.x)), append(c.Loss, p.mean())
+		s.Losses.add(p.x, p.mean())
 		if timed.add(p.sums, 1); timed.seconds >= 1 {
-			c.RateX, c.Rate = append(c.RateX, float64(p.x)), append(c.Rate, timed.rate())
+			s.Rates.add(p.x, timed.rate())
 			timed = sums{}
 		}
 	}
@@ -258,22 +228,22 @@ func (s state) checks() any {
 		}
 		some = append(some, s.history[i])
 	}
-	values := map[string]column{} // by their names in the history
+	values := map[string][]number{} // by their names in the history
 	var losses series
 	for i, check := range some {
 		set := func(name string, x float64) {
 			if values[name] == nil {
-				values[name] = slices.Repeat(column{math.NaN()}, len(some))
+				values[name] = slices.Repeat([]number{number(math.NaN())}, len(some))
 			}
-			values[name][i] = x
+			values[name][i] = number(x)
 		}
 		set("epoch", float64(check.Epoch))
 		set("step", float64(check.Step))
 		set("train_loss", check.TrainLoss)
-		losses.Values = append(losses.Values, number(check.TrainLoss))
+		losses.add(check.Step, check.TrainLoss)
 		if check.Validated {
 			set("val_loss", check.ValLoss)
-			losses.Values = append(losses.Values, number(check.ValLoss))
+			losses.add(check.Step, check.ValLoss)
 		}
 		if check.LearningRate != 0 || check.GradientNorm != 0 {
 			set("learning_rate", check.LearningRate)

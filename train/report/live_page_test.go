@@ -79,7 +79,7 @@ func (p *pipes) events(t *testing.T) (reader, net.Conn) {
 type seen struct {
 	Epoch, Step int
 	Ended       string
-	Curve       struct{ X []int }
+	Losses      struct{ X, Values []*float64 }
 	Values      map[string][]*float64 // of checks; nil is null
 	Best        int
 }
@@ -111,7 +111,7 @@ func TestEvents(t *testing.T) {
 		r := NewLive(2, train.Config{MaxEpochs: 2}, train.RunOptions{})
 		p := served(t, r)
 		early, _ := p.events(t)
-		if name, event := early.next(); name != "now" || len(event.Curve.X) != 0 || event.Ended != "" {
+		if name, event := early.next(); name != "now" || event.Losses.X == nil || event.Losses.Values == nil || len(event.Losses.X) != 0 || event.Ended != "" {
 			t.Errorf("before training: got event %s: %+v, want an empty state", name, event)
 		}
 		r.Step(0, 0, 3)
@@ -124,14 +124,14 @@ func TestEvents(t *testing.T) {
 				t.Errorf("%s gets event %s: %+v, want the check", client, name, event)
 			}
 			name, event = reader.next()
-			if name != "now" || event.Epoch != 0 || event.Step != 2 || len(event.Curve.X) != 2 {
+			if name != "now" || event.Epoch != 0 || event.Step != 2 || len(event.Losses.X) != 2 {
 				t.Errorf("%s gets event %s: %+v, want the two steps", client, name, event)
 			}
 		}
 		r.Step(1, 0, 1)
 		r.Step(1, 1, 1)
 		for _, reader := range []reader{early, late} {
-			if name, event := reader.next(); name != "now" || event.Epoch != 1 || event.Step != 2 || len(event.Curve.X) != 4 {
+			if name, event := reader.next(); name != "now" || event.Epoch != 1 || event.Step != 2 || len(event.Losses.X) != 4 {
 				t.Errorf("got event %s: %+v, want the next steps, and no check", name, event)
 			}
 		}
@@ -143,7 +143,7 @@ func TestEvents(t *testing.T) {
 			}
 		}
 		after.next()
-		if name, event := after.next(); name != "now" || event.Ended != "of a limit" || len(event.Curve.X) != 4 {
+		if name, event := after.next(); name != "now" || event.Ended != "of a limit" || len(event.Losses.X) != 4 {
 			t.Errorf("a client that comes after the end gets event %s: %+v, want all steps and the reason", name, event)
 		}
 		for _, reader := range []reader{early, late, after} {
@@ -299,12 +299,5 @@ func TestManyChecks(t *testing.T) {
 	steps := got.Values["step"]
 	if n := len(steps); err != nil || n > maxPoints+2 || n < maxPoints/2 || *steps[got.Best] != 5004 || *steps[n-1] != 10_001 {
 		t.Errorf("got %d checks, the best at index %d, %v; want about %d, with the best and the last step", n, got.Best, err, maxPoints)
-	}
-}
-
-// A curve without points is an empty list, not null, which the page couldn't draw.
-func TestEmptyColumn(t *testing.T) {
-	if got, err := json.Marshal(column(nil)); err != nil || string(got) != "[]" {
-		t.Errorf("got %s, %v, want []", got, err)
 	}
 }

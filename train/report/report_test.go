@@ -89,6 +89,10 @@ func TestPagesOfEveryKind(t *testing.T) {
 	text := strings.Repeat("The zebra jumps over <script>alert(1)</script> and \u202eall that.\n", 60)
 	characters := fmt.Sprintf("characters</th><td><bdi>%d</bdi>", utf8.RuneCountInString(text))
 	labels := rows(func(i int) string { return hostile[i/2%2] })
+	evaluations := map[string][]string{ // texts in pages of evaluations, which have the sections of the runs' pages
+		"seq2seq": {"The symbol error rate is", "By length of the source", "accuracy"}, "entities": {"Scores by class", "Entities", "F1 of entities"},
+		"pairs of texts": {"mean reciprocal rank of TF-IDF of words</dt>", "The right text comes first for"}, "scores of pairs": {"R² is", "Answers farthest"},
+	}
 	for name, c := range map[string]struct {
 		task, content string
 		change        func(c *task.Config)
@@ -140,6 +144,9 @@ func TestPagesOfEveryKind(t *testing.T) {
 				t.Errorf("the page has %d bytes, want at most 200000", len(page))
 			}
 
+			if has := evaluations[name]; has != nil {
+				wantIn(t, evaluated(t, learned), append(has, "rows</dt>", "95 % interval of "), []string{"NaN", "<script", "Why it answers so", "even sample"})
+			}
 			wantIn(t, answered(true), []string{"<h2>Configuration</h2>"}, []string{"zebra", "okapi", "training aims at", "What it writes", "What it attends to", "Why it answers so", "Wrong answers", "Right answers"})
 			r := read()
 			r.Missing = "the file </script> has moved"

@@ -38,9 +38,6 @@ const bleuLongest = 4
 
 // Add adds an answer.
 func (b *BLEU) Add(answer string, references ...string) {
-	if len(references) == 0 {
-		references = []string{""}
-	}
 	split := b.Split
 	if split == nil {
 		split = tokens13a
@@ -59,7 +56,7 @@ func (b *BLEU) Add(answer string, references ...string) {
 	b.grams.index(b.encode(tokens))
 	b.limits = append(b.limits[:0], make([]int, len(b.grams.length))...)
 	closest := -1
-	for _, reference := range references {
+	for _, reference := range orEmpty(references) {
 		words := split(reference)
 		for node, n := range b.grams.count(b.encode(words)) {
 			b.limits[node] = max(b.limits[node], n)

@@ -30,15 +30,12 @@ type chrStats struct{ answer, reference, common [chrLongest]int }
 
 // Add adds an answer.
 func (c *CHRF) Add(answer string, references ...string) {
-	if len(references) == 0 {
-		references = []string{""}
-	}
 	c.grams.longest = chrLongest
 	c.answer = characters(c.answer, answer)
 	c.grams.index(c.answer)
 	var best chrStats
 	highest := -1.0
-	for _, reference := range references {
+	for _, reference := range orEmpty(references) {
 		c.other = characters(c.other, reference)
 		var s chrStats
 		for n := range chrLongest {

@@ -14,11 +14,8 @@ type ErrorRate[T comparable] struct {
 
 // Add adds an answer.
 func (e *ErrorRate[T]) Add(answer []T, references ...[]T) {
-	if len(references) == 0 {
-		references = [][]T{nil}
-	}
 	edits, units := -1, 0
-	for _, reference := range references {
+	for _, reference := range orEmpty(references) {
 		var d int
 		d, e.row = text.EditDistance(answer, reference, e.row)
 		if edits < 0 || d < edits || d == edits && len(reference) > units {
@@ -27,6 +24,14 @@ func (e *ErrorRate[T]) Add(answer []T, references ...[]T) {
 	}
 	e.Edits += edits
 	e.Units += units
+}
+
+// orEmpty returns references or, if there are none, one empty reference.
+func orEmpty[T any](references []T) []T {
+	if len(references) == 0 {
+		return make([]T, 1)
+	}
+	return references
 }
 
 // Value returns the edits per unit of the references, which can be above 1. It returns 0 if the references have no

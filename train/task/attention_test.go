@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train"
 )
 
@@ -27,10 +28,7 @@ func TestAttention(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			task := fitted(t, small(t, test.name))
-			a, err := task.Attention(test.input, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must.Get(task.Attention(test.input, ""))(t)
 			if answer, err := task.Predict(test.input); err != nil || a.Answer != answer || a.Input != test.input {
 				t.Errorf("Attention has the input %q and the answer %q; Predict returns %q, %v", a.Input, a.Answer, answer, err)
 			}
@@ -128,15 +126,10 @@ func TestAttentionOfAnswers(t *testing.T) {
 			task := made(t, smaller(t, Defaults(rule)))
 			if test.steps > 0 {
 				task.Config.Training.StepsPerEpoch = test.steps
-				if _, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: task.Config.Seed}); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: task.Config.Seed}))(t)
 			}
 			for _, input := range []string{"a", "bad", "fade", "jjjjj", "hij"} {
-				a, err := task.Attention(input, "decoder")
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := must.Get(task.Attention(input, "decoder"))(t)
 				if want, err := task.Predict(input); err != nil || a.Answer != want || len(want) > size*test.maxAnswer {
 					t.Errorf("%s: Predict returns %q, %v; Attention has the answer %q", input, want, err, a.Answer)
 				}

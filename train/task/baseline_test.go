@@ -38,9 +38,7 @@ func mixedTasks(t *testing.T, do func(t *testing.T, c Config)) {
 			fmt.Fprintf(&rows, "%s %s %s\t%s %s %s\n", words[i%5], words[i/5%5], words[i/25], tags[i%5], tags[i/5%5], tags[i/25])
 		}
 		c := withFile(t, "tagging", "rows.tsv", rows.String())
-		if err := c.StartFrom(publishedFolder(t, "bert")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.StartFrom(publishedFolder(t, "bert")))
 		c.Training.BatchSize, c.Training.MaxEpochs = 16, 2
 		do(t, c)
 	})
@@ -53,9 +51,7 @@ func TestLinearTexts(t *testing.T) {
 		task := made(t, c)
 		s := task.set.(*rowSet)
 		texts, starts, err := beside.Texts(t.Context(), &task.Config.Task, linearRows(s.Train), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if got := s.linearTexts(&task.Config); got != texts.N && !(c.Published() && got > texts.N) || starts[s.Train.Len()] != texts.N {
 			t.Errorf("New counts %d texts, and the linear model learns %d", got, texts.N)
 		}
@@ -68,9 +64,7 @@ func TestMixtureAtItsEnds(t *testing.T) {
 	t.Parallel()
 	mixedTasks(t, func(t *testing.T, c Config) {
 		task := made(t, c)
-		if err := task.fitBaseline(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, task.fitBaseline(t.Context()))
 		l, _ := task.Linear()
 		if got := l.Width(); got != 0 && got != c.Model.Dim || (got > 0) != (c.From.Dir != "") {
 			t.Errorf("the vectors have %d numbers", got)
@@ -97,10 +91,7 @@ func TestMixtureAtItsEnds(t *testing.T) {
 // evaluatedNetwork returns the validation values of a task's network alone.
 func evaluatedNetwork(t testing.TB, task *Task) map[string]float64 {
 	t.Helper()
-	values, err := train.Evaluate(t.Context(), task.Problem())
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := must.Get(train.Evaluate(t.Context(), task.Problem()))(t)
 	for name, value := range values {
 		values[strings.TrimPrefix(name, "val_")] = value
 	}
@@ -118,20 +109,12 @@ func TestBaselineInTheFolder(t *testing.T) {
 		resumed := made(t, c)
 		run(t, resumed, part, train.RunOptions{})
 		wantFiles(t, part, dir, runfolder.BaselineFile, runfolder.WeightsFile, runfolder.CheckpointFile, runfolder.HistoryFile)
-		read, err := ReadRun(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		read := must.Get(ReadRun(dir))(t)
 		if l, _ := whole.Linear(); fmt.Sprint(read.Baseline) != fmt.Sprint(l.Values) {
 			t.Errorf("the run has the baseline %v, want %v", read.Baseline, l.Values)
 		}
-		m, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := resumed.Load(dir); err != nil { // Train leaves the last weights
-			t.Fatal(err)
-		}
+		m := must.Get(Open(dir))(t)
+		must.Do(t, resumed.Load(dir)) // Train leaves the last weights
 		for _, e := range whole.Examples()[:5] {
 			got, err1 := m.Predict(e.Source)
 			want, err2 := resumed.Predict(e.Source)
@@ -142,21 +125,13 @@ func TestBaselineInTheFolder(t *testing.T) {
 		// The model can't answer without its baseline, nor with that of another run.
 		c.Seed++
 		_, other := trained(t, c)
-		content, err := os.ReadFile(filepath.Join(other, runfolder.BaselineFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(filepath.Join(other, runfolder.BaselineFile)))(t)
 		write(t, filepath.Join(dir, runfolder.BaselineFile), string(content))
-		_, err = Open(dir)
-		wantError(t, err, runfolder.BaselineFile, "baseline of another run")
+		must.Refuse(Open(dir))(t, runfolder.BaselineFile, "baseline of another run")
 		write(t, filepath.Join(dir, runfolder.BaselineFile), string(content[:len(content)/2]))
-		_, err = Open(dir)
-		wantError(t, err, runfolder.BaselineFile)
-		if err := os.Remove(filepath.Join(dir, runfolder.BaselineFile)); err != nil {
-			t.Fatal(err)
-		}
-		_, err = Open(dir)
-		wantError(t, err, runfolder.BaselineFile)
+		must.Refuse(Open(dir))(t, runfolder.BaselineFile)
+		must.Do(t, os.Remove(filepath.Join(dir, runfolder.BaselineFile)))
+		must.Refuse(Open(dir))(t, runfolder.BaselineFile)
 	})
 }
 
@@ -166,34 +141,20 @@ func TestNotMixed(t *testing.T) {
 	mixedTasks(t, func(t *testing.T, c Config) {
 		c.Mix = false
 		task, dir := trained(t, c)
-		if err := os.Remove(filepath.Join(dir, runfolder.BaselineFile)); err != nil {
-			t.Fatal(err)
-		}
-		m, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = judge.Answers(t.Context(), m, task.Examples(), PredictOptions{})
-		wantError(t, err, "baseline.safetensors is missing, and summary.json needs it")
-		if err := task.Load(dir); err != nil {
-			t.Fatal(err)
-		}
-		_, err = task.Evaluate(t.Context())
-		wantError(t, err, "baseline.safetensors is missing")
-		if err := os.Remove(filepath.Join(dir, runfolder.SummaryFile)); err != nil {
-			t.Fatal(err)
-		}
-		if m, err = Open(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(filepath.Join(dir, runfolder.BaselineFile)))
+		m := must.Get(Open(dir))(t)
+		must.Refuse(judge.Answers(t.Context(), m, task.Examples(), PredictOptions{}))(t, "baseline.safetensors is missing, and summary.json needs it")
+		must.Do(t, task.Load(dir))
+		must.Refuse(task.Evaluate(t.Context()))(t, "baseline.safetensors is missing")
+		must.Do(t, os.Remove(filepath.Join(dir, runfolder.SummaryFile)))
+		m = must.Get(Open(dir))(t)
 		if r := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{}); r.Baseline != nil {
 			t.Errorf("without the file, the report has the baseline %v", r.Baseline)
 		}
 	})
 	c := small(t, "seq2seq")
 	c.Mix = true
-	_, err := New(c)
-	wantError(t, err, "mix", "seq2seq")
+	must.Refuse(New(c))(t, "mix", "seq2seq")
 }
 
 // A summary has the values of the mixture, and the opened model answers as it says. An interrupted run answers as the
@@ -203,25 +164,19 @@ func TestMixtureInTheSummary(t *testing.T) {
 	c := withFile(t, "classification", "rows.tsv", labelled(200))
 	c.Training.MaxEpochs = 2
 	task, dir := trained(t, c) // its baseline is always right
-	read, err := ReadRun(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(ReadRun(dir))(t)
 	s := read.Summary
 	if s.Linear == nil || *s.Linear < 0.3 || *s.ValScore != s.Answers["accuracy"] || *s.ValScore != 1 || !strings.Contains(task.BesideBaseline(s), "the linear model 1.0000") {
 		t.Errorf("the summary is %+v, want the values of the mixture", s)
 	}
-	m, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(dir))(t)
 	if r := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{}); r.Classes.Accuracy() != *s.ValScore || m.Mixture != task.Mixture {
 		t.Errorf("the opened model has the accuracy %v and the mixture %+v, want %v and %+v", r.Classes.Accuracy(), m.Mixture, *s.ValScore, task.Mixture)
 	}
 	part := filepath.Join(t.TempDir(), "part")
 	run(t, made(t, c), part, train.RunOptions{MaxSteps: 1})
-	if m, err = Open(part); err != nil || m.Mixture.Linear != 1 {
-		t.Errorf("the interrupted run has %v and the mixture %+v, want the linear model alone", err, m.Mixture)
+	if m = must.Get(Open(part))(t); m.Mixture.Linear != 1 {
+		t.Errorf("the interrupted run has the mixture %+v, want the linear model alone", m.Mixture)
 	}
 }
 
@@ -279,10 +234,7 @@ func TestSolvedHead(t *testing.T) {
 			if run, err := ReadRun(dir); err != nil || len(run.History) != 1 || run.Summary == nil {
 				t.Fatalf("%s, mix %t: the run is %+v, %v; want one check", kind, mix, run, err)
 			}
-			m, err := Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(Open(dir))(t)
 			if l, _ := m.Linear(); mix != (m.Mixture.Linear == 1) || mix && l.Width() != m.Config.Model.Dim {
 				t.Errorf("%s, mix %t: the mixture is %+v", kind, mix, m.Mixture)
 			}
@@ -292,9 +244,7 @@ func TestSolvedHead(t *testing.T) {
 				t.Errorf("%s, mix %t: the opened model's report is\n%swant\n%s", kind, mix, got, want)
 			}
 			solved, _, err := task.fitLinear(t.Context(), must.Get(task.Features())(t), true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			task.SetLinear(solved)
 			r := judgedAs(t, task, mixture{Linear: 1})
 			if alone := judgedAs(t, task, mixture{}); !mix && fmt.Sprint(r.Values()) != fmt.Sprint(alone.Values()) {
@@ -384,8 +334,7 @@ func TestBesideBaseline(t *testing.T) {
 		t.Errorf("got %q, want the advice of --mix", got)
 	}
 	for _, n := range []int{4, leastRows - 1} {
-		_, err := New(withFile(t, "classification", "few.tsv", labelled(n)))
-		wantError(t, err, "at least 20, got")
+		must.Refuse(New(withFile(t, "classification", "few.tsv", labelled(n))))(t, "at least 20, got")
 	}
 }
 

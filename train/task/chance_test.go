@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/score"
 )
 
@@ -83,10 +84,7 @@ func TestSummaryOfChance(t *testing.T) {
 		c.Data.Columns, c.Data.ValidationFile, c.Training.MaxEpochs = []string{"1", "2", "3"}, c.Data.File, 1
 		c.Mix = name == "signal"
 		task, dir := trained(t, c)
-		read, err := ReadRun(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		read := must.Get(ReadRun(dir))(t)
 		s := read.Summary
 		r := judged(t, task, task.Examples(), PredictOptions{})
 		if s.Chance == nil || *s.Chance != *r.Chance || s.Guesses != test.guesses {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/layers/pretrained"
 	"github.com/heed-go/heed/train"
@@ -22,17 +23,11 @@ func chatFolder(t *testing.T, name string) string {
 	t.Helper()
 	dir := publishedFolder(t, name)
 	path := filepath.Join(dir, "tokenizer.json")
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(path))(t)
 	const marks = `"added_tokens":[{"content":"<|im_start|>","id":38,"special":true},{"content":"<|im_end|>","id":39,"special":true},`
 	write(t, path, strings.Replace(string(content), `"added_tokens":[`, marks, 1))
 	template := "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
-	config, err := json.Marshal(map[string]any{"chat_template": template, "eos_token": "</s>"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(json.Marshal(map[string]any{"chat_template": template, "eos_token": "</s>"}))(t)
 	write(t, filepath.Join(dir, "tokenizer_config.json"), string(config))
 	return dir
 }
@@ -53,14 +48,9 @@ func chatFile(t *testing.T, n int) string {
 // onChats returns settings for a very short run on conversations.
 func onChats(t *testing.T, from, file, tune string) Config {
 	t.Helper()
-	c, err := Named("text", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Named("text", 0))(t)
 	c.Data.File, c.Tune = file, tune
-	if err := c.StartFrom(from); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.StartFrom(from))
 	c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 2, 0.01
 	return c
 }
@@ -73,10 +63,7 @@ func TestChatTargets(t *testing.T) {
 	c := onChats(t, chatFolder(t, "llama"), file, "")
 	c.Data.Validation = 0
 	task := made(t, c)
-	b, err := task.set.train(task.Config.Training).batch([]int{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(task.set.train(task.Config.Training).batch([]int{1}))(t)
 	// <|im_start|> is 38, <|im_end|> is 39, a is 4 and a new line is 37.
 	want := []int{38, 24, 22, 8, 21, 37, 4, 5, 39, 37, 38, 4, 22, 22, 12, 22, 23, 4, 17, 23, 37, 28, 8, 22, 39}
 	if !slices.Equal(b.Inputs[:b.Len], want) {
@@ -100,15 +87,9 @@ func TestChats(t *testing.T) {
 		t.Run(from, func(t *testing.T) {
 			t.Parallel()
 			published, file := chatFolder(t, from), chatFile(t, 120)
-			base, err := Open(published)
-			if err != nil {
-				t.Fatal(err)
-			}
+			base := must.Get(Open(published))(t)
 			files := data.TextFiles{Paths: []string{file}}
-			before, err := base.ScoreText(t.Context(), files, WindowOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := must.Get(base.ScoreText(t.Context(), files, WindowOptions{}))(t)
 			c := onChats(t, published, file, tune)
 			task := made(t, c)
 			if steps := task.Config.Training.StepsPerEpoch; !task.Config.Chats() || steps < 14 || steps > 15 { // 110 conversations in batches of 8, in two buckets
@@ -120,10 +101,7 @@ func TestChats(t *testing.T) {
 			run(t, made(t, c), again, train.RunOptions{Workers: 2})
 			wantFiles(t, again, dir, runfolder.ConfigFile, runfolder.WeightsFile, runfolder.CheckpointFile, runfolder.HistoryFile)
 
-			m, err := Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(Open(dir))(t)
 			after, err := m.ScoreText(t.Context(), files, WindowOptions{})
 			if err != nil || after.Tokens != before.Tokens || after.Loss > 0.5*before.Loss {
 				t.Errorf("the loss is %v, and was %v before training, %v", after, before, err)
@@ -133,16 +111,13 @@ func TestChats(t *testing.T) {
 				t.Errorf("the answer is %q, %v, want yes", answer.String(), err)
 			}
 			exported := filepath.Join(t.TempDir(), "exported")
-			if err := m.Export(exported); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.Export(exported))
 			if c, err := pretrained.ReadConfig(os.DirFS(exported)); err != nil || !slices.Contains(c.End, 39) {
 				t.Errorf("the exported model ends at the tokens %d, %v, want also <|im_end|>, 39", c.End, err)
 			}
 			changed := c
 			changed.Data.SHA256 = strings.Repeat("0", 64)
-			_, err = New(changed)
-			wantError(t, err, "has changed since the run began")
+			must.Refuse(New(changed))(t, "has changed since the run began")
 		})
 	}
 }
@@ -170,10 +145,7 @@ func TestChatRows(t *testing.T) {
 	t.Parallel()
 	published := chatFolder(t, "llama")
 	file := chatFile(t, 20)
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(file))(t)
 	long := `{"messages": [{"role": "user", "content": "aaaaaaaaaaaaaaaaaaaaa"}, {"role": "assistant", "content": "yes"}]}` + "\n"
 	cut := `{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "yesyesyesyesyesyes"}]}` + "\n"
 	write(t, file, string(content)+long+cut)
@@ -201,8 +173,7 @@ func TestChatRows(t *testing.T) {
 		if tt.change != nil {
 			tt.change(&c)
 		}
-		_, err := New(c)
-		wantError(t, err, tt.words...)
+		must.Refuse(New(c))(t, tt.words...)
 	}
 }
 
@@ -211,15 +182,9 @@ func TestWrittenMark(t *testing.T) {
 	t.Parallel()
 	dir := chatFolder(t, "llama")
 	path := filepath.Join(dir, "tokenizer.json")
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(path))(t)
 	write(t, path, strings.Replace(string(content), `"<|im_end|>","id":39,"special":true`, `"<|im_end|>","id":39,"special":false`, 1))
-	m, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(dir))(t)
 	ended, weights := 0, m.Params.Get("head.weight").Value.Float32s()
 	for _, sign := range []float32{1, -1} { // in one case, the mark is the likeliest token after the conversation
 		clear(weights)

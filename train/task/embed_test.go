@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task/judge"
@@ -42,21 +43,13 @@ func TestEmbedPairs(t *testing.T) {
 		if got := task.Config.Training.MicroBatches; got != 1 || task.Config.Task.Texts != len(strings.Fields(header)) {
 			t.Errorf("there are %d micro-batches and %d texts in a row, want 1 and %d", got, task.Config.Task.Texts, len(strings.Fields(header)))
 		}
-		r, err := ReadRun(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(ReadRun(dir))(t)
 		if s := r.Summary; s.ScoreName != "mrr" || *s.ValScore < 0.8 || s.Baseline["mrr"] > 0.5 {
 			t.Errorf("the score is %s %v and the baseline's %v, want an mrr above 0.8 and below 0.5", s.ScoreName, *s.ValScore, s.Baseline)
 		}
-		m, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Open(dir))(t)
 		examples, _, err := ReadExamples(m, c.Data.File)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		report := judged(t, task, examples, PredictOptions{})
 		if got := report.Ranking.Recall(10); got < 0.9 || !strings.Contains(report.String(), "recall@10") || !strings.Contains(report.String(), "Baseline: TF-IDF of words, mrr") {
 			t.Errorf("of all rows, the recall@10 is %v, and the report is\n%s", got, report)
@@ -145,13 +138,11 @@ func TestEmbedColumns(t *testing.T) {
 	} {
 		c := withFile(t, "embed", "a.tsv", "a\tb\nb\ta\n")
 		change(&c)
-		_, err := New(c)
-		wantError(t, err, want)
+		must.Refuse(New(c))(t, want)
 	}
 	c := small(t, "classification")
 	c.Training.Temperature = 1
-	_, err := New(c)
-	wantError(t, err, "training.temperature is for the task embed")
+	must.Refuse(New(c))(t, "training.temperature is for the task embed")
 }
 
 // Padding doesn't change the loss of a batch, and a batch counts with the number of its rows.
@@ -161,10 +152,7 @@ func TestEmbedPadding(t *testing.T) {
 	task := made(t, c)
 	p := task.Problem()
 	n := p.Validation.Len
-	want, err := train.Evaluate(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(train.Evaluate(t.Context(), p))(t)
 	whole := task.set.(*rowSet)
 	whole.batch = n // without padding
 	p = task.Problem()
@@ -179,15 +167,10 @@ func TestEmbedPadding(t *testing.T) {
 func TestEmbedFrom(t *testing.T) {
 	testseed.Slow(t)
 	_, dir := trained(t, withFile(t, "embed", "rows.tsv", wordPairs(none)))
-	c, err := Named("embed", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Named("embed", 0))(t)
 	c.Data.File = filepath.Join(t.TempDir(), "more.tsv")
 	write(t, c.Data.File, wordPairs(func(i, _ int) string { return fmt.Sprintf("\t%.2f", float64(i)/11) }))
-	if err := c.StartFrom(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.StartFrom(dir))
 	if kept := made(t, c).Loaded.Kept; len(kept) != 0 {
 		t.Errorf("the parameters %q begin with new values, want none", kept)
 	}

@@ -2,7 +2,6 @@ package task_test
 
 import (
 	"fmt"
-	"log"
 
 	"github.com/heed-go/heed/train/task"
 )
@@ -10,9 +9,7 @@ import (
 // A preset changes several settings. Later changes override it.
 func ExampleConfig_Apply() {
 	c, err := task.Named("text", 0)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	fmt.Println(c.Apply("speedrun"))
 	c.Training.StepsPerEpoch = 1000
 	fmt.Println(c.Model.Layers, "blocks,", c.Training.Optimizer.Schedule.Kind)

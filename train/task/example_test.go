@@ -31,24 +31,16 @@ func Example() {
 	config.Model.Layers = 1
 	config.Training.MaxEpochs = 2
 	t, err := task.New(config)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	dir, err := os.MkdirTemp("", "heed")
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer os.RemoveAll(dir)
 	summary, err := t.Train(context.Background(), dir, train.RunOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	fmt.Printf("%d epochs, %.0f %% right\n", summary.Epochs, 100**summary.ValScore)
 
 	model, err := model.Open(dir) // for example, in another program
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	fmt.Println(model.Predict("2024"))
 	// Output:
 	// 2 epochs, 100 % right
@@ -58,9 +50,7 @@ func Example() {
 // Train a model on a file of texts and labels, and predict the label of another text.
 func ExampleTask_DescribeData() {
 	dir, err := os.MkdirTemp("", "classification")
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer os.RemoveAll(dir)
 	var rows strings.Builder
 	rows.WriteString("id,text,label\n")
@@ -68,29 +58,19 @@ func ExampleTask_DescribeData() {
 		fmt.Fprintf(&rows, "%d,%d degrees,%s\n", i, 3*i, map[bool]string{false: "cold", true: "hot"}[3*i >= 100])
 	}
 	file := filepath.Join(dir, "weather.csv")
-	if err := os.WriteFile(file, []byte(rows.String()), 0o666); err != nil {
-		log.Fatal(err)
-	}
+	check(os.WriteFile(file, []byte(rows.String()), 0o666))
 
 	config, err := task.Named("classification", 0)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	config.Data.File, config.Training.MaxEpochs = file, 10
 	t, err := task.New(config)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer t.Close()
 	fmt.Print(strings.ReplaceAll(t.DescribeData(), file, "weather.csv"))
 	summary, err := t.Train(context.Background(), filepath.Join(dir, "run"), train.RunOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	answer, err := t.Predict("500 degrees")
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	fmt.Println(summary.Score.Name, summary.Score.Total, answer)
 	// Output:
 	// weather.csv: 300 rows with 300 different sources
@@ -105,11 +85,6 @@ func ExampleTask_DescribeData() {
 
 // The tags B-PER and I-PER mark a person. With words, the input is plain text.
 func ExampleAnswer() {
-	dir, err := os.MkdirTemp("", "heed")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
 	var rows strings.Builder
 	for _, first := range []string{"Ann", "Bob", "Zoë", "Tom"} {
 		for _, last := range []string{"Lee", "Kim", "Poe", "Day", "Fox"} {
@@ -118,28 +93,9 @@ func ExampleAnswer() {
 			}
 		}
 	}
-	file := filepath.Join(dir, "people.tsv")
-	if err := os.WriteFile(file, []byte("tokens\ttags\n"+rows.String()), 0o666); err != nil {
-		log.Fatal(err)
-	}
-	config, err := task.Named("tagging", 0)
-	if err != nil {
-		log.Fatal(err)
-	}
-	config.Data.File, config.Data.SourceUnits = file, tokenizer.Words
-	config.Training.Optimizer.LearningRate, config.Training.MaxEpochs = 0.01, 10
-	t, err := task.New(config)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer t.Close()
-	if _, err := t.Train(context.Background(), filepath.Join(dir, "run"), train.RunOptions{}); err != nil {
-		log.Fatal(err)
-	}
-	answers, err := t.PredictAll(context.Background(), []string{"Who sees Ann? Zoë Lee."}, model.PredictOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	m := learned("tagging", "tokens\ttags\n"+rows.String(), tokenizer.Words)
+	answers, err := m.PredictAll(context.Background(), []string{"Who sees Ann? Zoë Lee."}, model.PredictOptions{})
+	check(err)
 	for _, a := range answers {
 		fmt.Println(a.Text)
 		for _, s := range a.Spans {
@@ -154,41 +110,42 @@ func ExampleAnswer() {
 
 // Explain which words made a model choose a label.
 func ExampleModel_Explain() {
-	dir, err := os.MkdirTemp("", "heed")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
 	var rows strings.Builder
 	for _, a := range []string{"the", "a", "my", "one", "no"} {
 		for _, b := range []string{"red", "old", "big", "small"} {
-			fmt.Fprintf(&rows, "%s %s apple,fruit\n%s %s dog,animal\n", a, b, a, b)
+			fmt.Fprintf(&rows, "%s %s apple\tfruit\n%s %s dog\tanimal\n", a, b, a, b)
 		}
 	}
-	file := filepath.Join(dir, "things.csv")
-	if err := os.WriteFile(file, []byte("text,label\n"+rows.String()), 0o666); err != nil {
-		log.Fatal(err)
-	}
-	config, err := task.Named("classification", 0)
-	if err != nil {
-		log.Fatal(err)
-	}
-	config.Data.File, config.Data.SourceUnits = file, tokenizer.Tokens
-	config.Training.Optimizer.LearningRate, config.Training.MaxEpochs = 0.01, 10
-	t, err := task.New(config)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer t.Close()
-	if _, err := t.Train(context.Background(), filepath.Join(dir, "run"), train.RunOptions{}); err != nil {
-		log.Fatal(err)
-	}
-	words, err := t.Explain("my old dog", "animal", "fruit")
-	if err != nil {
-		log.Fatal(err)
-	}
+	m := learned("classification", "text\tlabel\n"+rows.String(), tokenizer.Tokens)
+	words, err := m.Explain("my old dog", "animal", "fruit")
+	check(err)
 	most := slices.MaxFunc(words, func(a, b task.Contribution) int { return cmp.Compare(a.Value, b.Value) })
 	fmt.Println(len(words), "words, most of all", most.Word)
 	// Output:
 	// 3 words, most of all dog
+}
+
+// learned returns a model that was trained on the rows of a TSV file.
+func learned(name, rows string, units tokenizer.Units) *model.Model {
+	dir, err := os.MkdirTemp("", "heed")
+	check(err)
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "rows.tsv")
+	check(os.WriteFile(file, []byte(rows), 0o666))
+	config, err := task.Named(name, 0)
+	check(err)
+	config.Data.File, config.Data.SourceUnits = file, units
+	config.Training.Optimizer.LearningRate, config.Training.MaxEpochs = 0.01, 10
+	t, err := task.New(config)
+	check(err)
+	defer t.Close()
+	_, err = t.Train(context.Background(), filepath.Join(dir, "run"), train.RunOptions{})
+	check(err)
+	return t.Model
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // logitOf returns the logit of one label minus the logit of another: the difference of their log probabilities.
@@ -29,16 +30,11 @@ func TestExplainBaseline(t *testing.T) {
 	c := rowsConfig(t, data.KindClassification, someRows(data.KindClassification))
 	c.Mix = true
 	task := made(t, c)
-	if err := task.fitBaseline(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, task.fitBaseline(t.Context()))
 	task.Mixture = mixture{Linear: 1}
 	const input = "c a d"
 	first, second := task.Config.Task.Classes[0], task.Config.Task.Classes[1]
-	words, err := task.Explain(input, first, second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	words := must.Get(task.Explain(input, first, second))(t)
 	whole := logitOf(t, task.Model, input, first, second)
 	for i, rest := range []string{" a d", "c  d", "c a "} {
 		want := whole - logitOf(t, task.Model, rest, first, second)
@@ -55,10 +51,7 @@ func TestExplainPairs(t *testing.T) {
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads, c.Training.MaxEpochs = 16, 1, 2, 1
 	m := made(t, c).Model
 	const input = "a b a a a\tc  d"
-	words, err := m.Explain(input, "yes", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	words := must.Get(m.Explain(input, "yes", ""))(t)
 	var got []string
 	for _, w := range words {
 		got = append(got, w.Word)
@@ -76,15 +69,11 @@ func TestExplainErrors(t *testing.T) {
 	for _, c := range []struct{ label, against, want string }{
 		{"vowle", "", `no label "vowle"; did you mean vowel?`}, {"", "", `no label ""`}, {"vowel", "x", `no label "x"`},
 	} {
-		if _, err := m.Explain("a b", c.label, c.against); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("labels %q and %q: got %v, want an error with %q", c.label, c.against, err, c.want)
-		}
+		must.Refuse(m.Explain("a b", c.label, c.against))(t, c.want)
 	}
 	if _, err := m.Explain("", "vowel", ""); !errors.As(err, new(*InputError)) {
 		t.Errorf("without an input, got %v, want an InputError", err)
 	}
 	tags := ofRows(t, data.KindTagging, someRows(data.KindTagging)).Model
-	if _, err := tags.Explain("a b", "A", ""); err == nil || !strings.Contains(err.Error(), "classify whole inputs") {
-		t.Errorf("for tagging, got %v, want an error that says which models Explain is for", err)
-	}
+	must.Refuse(tags.Explain("a b", "A", ""))(t, "classify whole inputs")
 }

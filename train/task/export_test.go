@@ -55,9 +55,7 @@ func compute(t *testing.T, m *Model, text string) computed {
 func continued(t *testing.T, m *Model, text string, o GenerateOptions) string {
 	t.Helper()
 	var s strings.Builder
-	if _, err := m.Generate(t.Context(), &s, Prompt{Text: text}, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(m.Generate(t.Context(), &s, Prompt{Text: text}, o))(t)
 	return s.String()
 }
 
@@ -88,13 +86,8 @@ func TestExport(t *testing.T) {
 			if *exported != "" {
 				folder = filepath.Join(*exported, strings.ReplaceAll(name, " ", "-"))
 			}
-			if err := m.Export(folder); err != nil {
-				t.Fatal(err)
-			}
-			again, err := Open(folder)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.Export(folder))
+			again := must.Get(Open(folder))(t)
 			if again.Config.Task.Name != test.kind {
 				t.Errorf("exported as %s, want %s", again.Config.Task.Name, test.kind)
 			}
@@ -119,10 +112,7 @@ func TestExport(t *testing.T) {
 				}
 			}
 			if *exported != "" {
-				content, err := json.Marshal(all)
-				if err != nil {
-					t.Fatal(err)
-				}
+				content := must.Get(json.Marshal(all))(t)
 				write(t, folder+".json", string(content))
 			}
 		})
@@ -144,21 +134,13 @@ func TestExportPublished(t *testing.T) {
 			os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777)
 			write(t, filepath.Join(dir, name), content)
 		}
-		m, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Open(dir))(t)
 		return m
 	}()
 	for _, m := range []*Model{classes, text, vectors} {
 		dir := t.TempDir() // empty
-		if err := m.Export(dir); err != nil {
-			t.Fatal(err)
-		}
-		again, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Export(dir))
+		again := must.Get(Open(dir))(t)
 		if !runfolder.SameJSON(again.Config.Task, m.Config.Task) || !reflect.DeepEqual(again.Config.Head, m.Config.Head) {
 			t.Errorf("exported %+v with %+v, opened %+v with %+v", m.Config.Task, m.Config.Head, again.Config.Task, again.Config.Head)
 		}
@@ -198,7 +180,7 @@ func TestExportErrors(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "new")
 		err := made(t, test.c).Export(dir)
-		if wantError(t, err, test.want); err != nil {
+		if must.Fail(t, err, test.want); err != nil {
 			if _, found := os.Stat(dir); found == nil {
 				t.Errorf("%s: there is a folder", name)
 			}
@@ -206,7 +188,7 @@ func TestExportErrors(t *testing.T) {
 	}
 	full := t.TempDir()
 	write(t, filepath.Join(full, "notes.txt"), "mine")
-	wantError(t, made(t, small(t, "text")).Export(full), "isn't empty: it has notes.txt")
+	must.Fail(t, made(t, small(t, "text")).Export(full), "isn't empty: it has notes.txt")
 	if got := read(t, filepath.Join(full, "notes.txt")); got != "mine" {
 		t.Errorf("the file has %q", got)
 	}
@@ -235,19 +217,16 @@ func TestExportFineTuned(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %s", tt.kind, tt.from), func(t *testing.T) {
 			t.Parallel()
 			task, run := trained(t, fromPublished(t, tt.kind, publishedFolder(t, tt.from), tt.tune))
-			m, err := Open(run)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(Open(run))(t)
 			if tt.kind == data.KindClassification {
 				m.Mixture = mixture{Temperature: 1.5}
 			}
 			if tt.tune == "lora" {
-				wantError(t, task.Export(filepath.Join(t.TempDir(), "new")), "still being trained")
+				must.Fail(t, task.Export(filepath.Join(t.TempDir(), "new")), "still being trained")
 			}
 			before, dir := m.Params.Snapshot(), filepath.Join(t.TempDir(), "new")
 			if err := m.Export(dir); err != nil || tt.want != "" {
-				wantError(t, err, tt.want)
+				must.Fail(t, err, tt.want)
 				return
 			}
 			for i, p := range m.Params.All() {
@@ -255,10 +234,7 @@ func TestExportFineTuned(t *testing.T) {
 					t.Errorf("Export changes %s", p.Name)
 				}
 			}
-			again, err := Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := must.Get(Open(dir))(t)
 			if tt.kind == data.KindMaskedText { // opens as a model that embeds texts
 				for _, p := range again.Params.All() {
 					if q := m.Params.Get(p.Name); q == nil || !slices.Equal(p.Value.Float32s(), q.Value.Float32s()) {
@@ -268,11 +244,8 @@ func TestExportFineTuned(t *testing.T) {
 				return
 			}
 			inputs := []string{"a cat sees", "elephant"}
-			want, err1 := m.PredictAll(t.Context(), inputs, PredictOptions{})
-			got, err2 := again.PredictAll(t.Context(), inputs, PredictOptions{})
-			if err1 != nil || err2 != nil {
-				t.Fatal(err1, err2)
-			}
+			want := must.Get(m.PredictAll(t.Context(), inputs, PredictOptions{}))(t)
+			got := must.Get(again.PredictAll(t.Context(), inputs, PredictOptions{}))(t)
 			for i, a := range want {
 				b := got[i]
 				if a.Number != nil && math.Abs(*a.Number-*b.Number) > 1e-4 || a.Number == nil && (a.Text != b.Text || math.Abs(a.LogProb-b.LogProb) > 1e-4) {

@@ -8,6 +8,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/extremes"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
@@ -17,10 +18,7 @@ func TestExtremes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
-	rule, err := toy.Named("reverse", 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rule := must.Get(toy.Named("reverse", 3))(t)
 	rule.Kind, rule.MaxAnswer = data.KindSeq2Seq, 3
 	init := layers.Normal(0.1)
 	config := func(rule data.Rule) Config {
@@ -55,10 +53,7 @@ func TestExtremes(t *testing.T) {
 	muon := config(rule)
 	muon.Training.Optimizer.Solver, muon.Training.Optimizer.Average, muon.Training.Optimizer.Schedule.Kind = optim.Muon{LearningRate: 0.02}, 0.9, "one-cycle"
 	muon.Training.Optimizer.Schedule.WarmUp = 1
-	model, err := New(config(rule))
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := must.Get(New(config(rule)))(t)
 	defer model.Close()
 	writes, text := openedFolder(t, "llama"), filepath.Join(t.TempDir(), "text.txt")
 	write(t, text, "a text of some words")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/task/judge"
@@ -31,14 +32,11 @@ func TestFewRowsValidate(t *testing.T) {
 	for name, c := range configs {
 		for rows := 1; rows <= 2; rows++ {
 			t.Run(fmt.Sprintf("%s, %d", name, rows), func(t *testing.T) {
-				content, err := os.ReadFile(c.Data.File)
-				if err != nil {
-					t.Fatal(err)
-				}
+				content := must.Get(os.ReadFile(c.Data.File))(t)
 				c.Training.MaxEpochs, c.Data.ValidationFile = 1, filepath.Join(t.TempDir(), "validation.tsv")
 				write(t, c.Data.ValidationFile, strings.Join(strings.SplitAfter(string(content), "\n")[:rows], ""))
 				task, dir := trained(t, c)
-				content, err = os.ReadFile(filepath.Join(dir, runfolder.SummaryFile))
+				content, err := os.ReadFile(filepath.Join(dir, runfolder.SummaryFile))
 				if err != nil || !json.Valid(content) {
 					t.Errorf("summary.json is %s, %v", content, err)
 				}
@@ -49,23 +47,15 @@ func TestFewRowsValidate(t *testing.T) {
 				if undefined := c.Kind().Numbers && rows == 1; undefined && run.Summary.ValScore != nil {
 					t.Errorf("%d rows have the score %v, want none", len(task.Examples()), *run.Summary.ValScore)
 				}
-				m, err := Open(dir)
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := must.Get(Open(dir))(t)
 				examples := task.Examples()
 				for _, some := range [][]int{{0}, {0, 0}} {
 					judgedRows := slices.Clone(examples[:0])
 					for _, i := range some {
 						judgedRows = append(judgedRows, examples[i])
 					}
-					r, err := judge.Answers(t.Context(), m, judgedRows, PredictOptions{})
-					if err != nil {
-						t.Fatal(err)
-					}
-					if _, err := json.Marshal(judge.ScoresOf(m, nil, r)); err != nil {
-						t.Error(err)
-					}
+					r := must.Get(judge.Answers(t.Context(), m, judgedRows, PredictOptions{}))(t)
+					must.Get(json.Marshal(judge.ScoresOf(m, nil, r)))(t)
 				}
 			})
 		}

@@ -13,6 +13,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/testseed"
@@ -28,9 +29,7 @@ func fromPublished(t *testing.T, kind data.Kind, dir, tune string) Config {
 	c := small(t, string(kind))
 	c.Mix = false
 	c.Tune = tune
-	if err := c.StartFrom(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.StartFrom(dir))
 	c.Training.BatchSize, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 32, 2, 0.01
 	if !c.Kind().Rows {
 		c.Task.MaxLen, c.Training.BatchSize, c.Training.StepsPerEpoch = 12, 4, 6
@@ -70,10 +69,7 @@ func TestTune(t *testing.T) {
 			dir, again := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "again")
 			run(t, task, dir, train.RunOptions{})
 
-			saved, err := safetensors.Open(filepath.Join(dir, runfolder.WeightsFile))
-			if err != nil {
-				t.Fatal(err)
-			}
+			saved := must.Get(safetensors.Open(filepath.Join(dir, runfolder.WeightsFile)))(t)
 			saved.Close()
 			var names []string
 			for _, e := range saved.Entries {
@@ -101,21 +97,15 @@ func TestTune(t *testing.T) {
 				wantFiles(t, again, dir, runfolder.ConfigFile)
 			}
 
-			opened, err := Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			opened := must.Get(Open(dir))(t)
 			wantSame := func(opened *Model) {
 				t.Helper()
 				inputs := []string{"a cat sees", "elephant"}
 				if task.Config.Kind().Masks {
 					inputs = []string{"a <mask>at sees", "<mask>"}
 				}
-				want, err1 := task.PredictAll(t.Context(), inputs, PredictOptions{})
-				got, err2 := opened.PredictAll(t.Context(), inputs, PredictOptions{})
-				if err1 != nil || err2 != nil {
-					t.Fatal(err1, err2)
-				}
+				want := must.Get(task.PredictAll(t.Context(), inputs, PredictOptions{}))(t)
+				got := must.Get(opened.PredictAll(t.Context(), inputs, PredictOptions{}))(t)
 				for i := range want {
 					if want[i].Err != nil || got[i].Text != want[i].Text || max(got[i].LogProb-want[i].LogProb, want[i].LogProb-got[i].LogProb) > 1e-4 {
 						t.Errorf("%q: the opened model answers %+v, the trained one %+v", inputs[i], got[i], want[i])
@@ -124,17 +114,12 @@ func TestTune(t *testing.T) {
 			}
 			wantSame(opened)
 			moved := filepath.Join(t.TempDir(), "moved")
-			if err := os.Rename(published, moved); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Rename(published, moved))
 			if tt.tune != "" && !c.Solved() { // the path of the base may change
-				c, err := ReadConfigBase(again, moved)
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := must.Get(ReadConfigBase(again, moved))(t)
 				run(t, made(t, c), again, train.RunOptions{Workers: 2})
-				if c, err = ReadConfig(again); err != nil || c.From.Dir != moved {
-					t.Errorf("the resumed run has the base %q, want %q; error: %v", c.From.Dir, moved, err)
+				if c = must.Get(ReadConfig(again))(t); c.From.Dir != moved {
+					t.Errorf("the resumed run has the base %q, want %q", c.From.Dir, moved)
 				}
 			}
 			wantFiles(t, again, dir, runfolder.WeightsFile, runfolder.HistoryFile, runfolder.PublishedFile)
@@ -142,41 +127,23 @@ func TestTune(t *testing.T) {
 				wantFiles(t, again, dir, runfolder.CheckpointFile)
 			}
 			if tt.tune == "" {
-				if opened, err = Open(dir); err != nil {
-					t.Fatal(err)
-				}
+				opened = must.Get(Open(dir))(t)
 				wantSame(opened)
-				_, err = OpenBase(dir, moved)
-				wantError(t, err, "leave out the base")
+				must.Refuse(OpenBase(dir, moved))(t, "leave out the base")
 				return
 			}
-			_, err = Open(dir)
-			wantError(t, err, "needs the model that it began from", "--base")
-			if opened, err = OpenBase(dir, moved); err != nil {
-				t.Fatal(err)
-			}
+			must.Refuse(Open(dir))(t, "needs the model that it began from", "--base")
+			opened = must.Get(OpenBase(dir, moved))(t)
 			wantSame(opened)
-			p, err := pretrained.Open(moved, tensor.Float32)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(pretrained.Open(moved, tensor.Float32))(t)
 			p.Params.All()[0].Value.Zero()
-			if err := p.Params.Save(filepath.Join(moved, "model.safetensors"), nil); err != nil {
-				t.Fatal(err)
-			}
-			_, err = OpenBase(dir, moved)
-			wantError(t, err, "have changed since")
-			if c, err = ReadConfig(dir); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Params.Save(filepath.Join(moved, "model.safetensors"), nil))
+			must.Refuse(OpenBase(dir, moved))(t, "have changed since")
+			c = must.Get(ReadConfig(dir))(t)
 			c.From.Dir = dir // a forged base
-			content, err := configBytes(c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			content := must.Get(configBytes(c))(t)
 			write(t, filepath.Join(dir, runfolder.ConfigFile), string(content))
-			_, err = Open(dir)
-			wantError(t, err, "have changed since")
+			must.Refuse(Open(dir))(t, "have changed since")
 		})
 	}
 }
@@ -203,17 +170,16 @@ func TestTuneErrors(t *testing.T) {
 		if tt.change != nil {
 			tt.change(&c)
 		}
-		_, err := New(c)
-		wantError(t, err, tt.words...)
+		must.Refuse(New(c))(t, tt.words...)
 	}
 	c := small(t, "copy")
-	wantError(t, c.StartFrom(published), "draws its own examples")
+	must.Fail(t, c.StartFrom(published), "draws its own examples")
 	c = small(t, "seq2seq")
-	wantError(t, c.StartFrom(published), "can't start from a published model")
+	must.Fail(t, c.StartFrom(published), "can't start from a published model")
 	c = small(t, "text")
-	wantError(t, c.StartFrom(published), "predicts the next token")
+	must.Fail(t, c.StartFrom(published), "predicts the next token")
 	c = small(t, "mlm")
-	wantError(t, c.StartFrom(publishedFolder(t, "llama")), "each token sees those after it")
+	must.Fail(t, c.StartFrom(publishedFolder(t, "llama")), "each token sees those after it")
 }
 
 // A run may begin from another run that began as a published model, for the same kind of task or another one.
@@ -222,10 +188,7 @@ func TestTuneTwice(t *testing.T) {
 	t.Parallel()
 	for _, tune := range []string{"", "lora"} {
 		_, dir := trained(t, fromPublished(t, data.KindClassification, publishedFolder(t, "bert"), tune))
-		first, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must.Get(Open(dir))(t)
 		for kind, fresh := range map[data.Kind]int{data.KindClassification: 0, data.KindRegression: 2, data.KindTagging: 2} {
 			c := fromPublished(t, kind, dir, "head")
 			task := made(t, c)
@@ -250,9 +213,9 @@ func TestTuneTwice(t *testing.T) {
 func TestExportAdapterErrors(t *testing.T) {
 	t.Parallel()
 	_, dir := trained(t, fromPublished(t, data.KindClassification, publishedFolder(t, "bert"), "lora"))
-	wantError(t, ExportAdapter(dir, "", filepath.Join(t.TempDir(), "none")), `bert: pooling is "mean", and there it is "first"`)
+	must.Fail(t, ExportAdapter(dir, "", filepath.Join(t.TempDir(), "none")), `bert: pooling is "mean", and there it is "first"`)
 	_, second := trained(t, fromPublished(t, data.KindClassification, dir, "lora"))
-	wantError(t, ExportAdapter(second, "", filepath.Join(t.TempDir(), "none")), "isn't a published model", "export the whole model")
+	must.Fail(t, ExportAdapter(second, "", filepath.Join(t.TempDir(), "none")), "isn't a published model", "export the whole model")
 }
 
 // An adapter that is exported must open on its base and answer as the run does.
@@ -262,39 +225,27 @@ func TestExportAdapter(t *testing.T) {
 		published := publishedFolder(t, from)
 		_, dir := trained(t, fromPublished(t, data.KindText, published, "lora"))
 		out := filepath.Join(t.TempDir(), "adapter")
-		if err := ExportAdapter(dir, "", out); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, ExportAdapter(dir, "", out))
 		_, dirOfAll := trained(t, fromPublished(t, data.KindText, published, "last:1"))
-		wantError(t, ExportAdapter(dirOfAll, "", filepath.Join(t.TempDir(), "none")), "has no adapter")
+		must.Fail(t, ExportAdapter(dirOfAll, "", filepath.Join(t.TempDir(), "none")), "has no adapter")
 		var answers [3]string
 		for i, open := range []func() (*Model, error){
 			func() (*Model, error) { return Open(dir) },
 			func() (*Model, error) { return OpenBase(out, published) },
 			func() (*Model, error) { return Open(out) }, // the adapter names its base
 		} {
-			m, err := open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(open())(t)
 			answers[i] = continued(t, m, "a cat", GenerateOptions{MaxTokens: 8})
 		}
 		if answers[0] != answers[1] || answers[0] != answers[2] {
 			t.Errorf("%s: the run writes %q, and its adapter %q and %q", from, answers[0], answers[1], answers[2])
 		}
-		if err := os.Rename(published, published+"-moved"); err != nil {
-			t.Fatal(err)
-		}
-		_, err := Open(out)
-		wantError(t, err, "say where that model is with --base")
+		must.Do(t, os.Rename(published, published+"-moved"))
+		must.Refuse(Open(out))(t, "say where that model is with --base")
 		settings := filepath.Join(out, "adapter_config.json")
-		content, err := os.ReadFile(settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(settings))(t)
 		write(t, settings, strings.Replace(string(content), published, out, 1)) // a forged base
-		_, err = Open(out)
-		wantError(t, err, "that can't be opened")
+		must.Refuse(Open(out))(t, "that can't be opened")
 	}
 }
 
@@ -303,26 +254,19 @@ func TestAdapterOnHead(t *testing.T) {
 	t.Parallel()
 	base, other := publishedFolder(t, "mistral"), publishedFolder(t, "mistral")
 	adapter := filepath.Join(base, "adapter")
-	if _, err := OpenBase(adapter, base); err != nil {
-		t.Error(err)
-	}
+	must.Get(OpenBase(adapter, base))(t)
 	path := filepath.Join(other, "model.safetensors")
 	tensors, metadata, err := safetensors.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, x := range tensors {
 		if x.Name == "lm_head.weight" {
 			x.Data.([]float32)[3]++
 		}
 	}
 	var content bytes.Buffer
-	if err := safetensors.Write(&content, tensors, metadata); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, safetensors.Write(&content, tensors, metadata))
 	write(t, path, content.String())
-	_, err = OpenBase(adapter, other)
-	wantError(t, err, adapter, "lm_head.base_layer.weight", "number 3", "the base that it was trained on")
+	must.Refuse(OpenBase(adapter, other))(t, adapter, "lm_head.base_layer.weight", "number 3", "the base that it was trained on")
 }
 
 // A run finds the model that it began from, although its path is relative: from every folder, after the folder above
@@ -332,12 +276,8 @@ func TestRelativeFrom(t *testing.T) {
 	project, moved, side := filepath.Join(base, "project"), filepath.Join(base, "moved"), filepath.Join(base, "side")
 	rename := func(from, into string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(into), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(from, into); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(into), 0o777))
+		must.Do(t, os.Rename(from, into))
 	}
 	rename(published, filepath.Join(project, "models", "bert"))
 	t.Chdir(project)
@@ -347,17 +287,12 @@ func TestRelativeFrom(t *testing.T) {
 	run(t, made(t, c), out, train.RunOptions{MaxSteps: 2})
 	opens := func(dir string) {
 		t.Helper()
-		if _, err := Open(dir); err != nil {
-			t.Error(err)
-		}
+		must.Get(Open(dir))(t)
 	}
 	opens("runs/x")
 	t.Chdir(elsewhere)
 	opens(filepath.Join(project, "runs", "x"))
-	saved, err := ReadConfig(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	saved := must.Get(ReadConfig(out))(t)
 	run(t, made(t, saved), out, train.RunOptions{})
 	wantFiles(t, out, filepath.Join(project, "runs", "x"), runfolder.WeightsFile, runfolder.CheckpointFile)
 	opens(out)
@@ -365,9 +300,7 @@ func TestRelativeFrom(t *testing.T) {
 	rename(project, moved)
 	opens(filepath.Join(moved, "runs", "x"))
 	adapter := filepath.Join(moved, "adapters", "a")
-	if err := os.MkdirAll(adapter, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(adapter, 0o777))
 	write(t, filepath.Join(adapter, "adapter_config.json"), `{"base_model_name_or_path": "models/bert"}`)
 	if _, _, err := model.ReadConfig(adapter, "", ""); err != nil {
 		t.Error(err)
@@ -376,11 +309,8 @@ func TestRelativeFrom(t *testing.T) {
 	rename(filepath.Join(moved, "models", "bert"), filepath.Join(side, "bert"))
 	opens(filepath.Join(side, "x"))
 	rename(filepath.Join(side, "bert"), filepath.Join(base, "far", "bert"))
-	_, err = Open(filepath.Join(side, "x"))
-	wantError(t, err, "needs the model that it began from", "model.OpenBase")
-	if _, err := OpenBase(filepath.Join(side, "x"), filepath.Join(base, "far", "bert")); err != nil {
-		t.Error(err)
-	}
+	must.Refuse(Open(filepath.Join(side, "x")))(t, "needs the model that it began from", "model.OpenBase")
+	must.Get(OpenBase(filepath.Join(side, "x"), filepath.Join(base, "far", "bert")))(t)
 }
 
 // A task with a head of its own can begin from a model whose head Heed doesn't know.
@@ -389,9 +319,7 @@ func TestFromAnotherHead(t *testing.T) {
 	dir := publishedFolder(t, "bert-classes")
 	config := filepath.Join(dir, "config.json")
 	write(t, config, strings.Replace(read(t, config), "BertForSequenceClassification", "BertForTokenClassification", 1))
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "BertForTokenClassification") {
-		t.Errorf("opening gives %v, want an error that names the class", err)
-	}
+	must.Refuse(Open(dir))(t, "BertForTokenClassification")
 	for kind, tune := range map[data.Kind]string{data.KindTagging: "head", data.KindClassification: "lora", data.KindEmbed: "lora", data.KindMaskedText: ""} {
 		task := made(t, fromPublished(t, kind, dir, tune))
 		if kept := task.Loaded.Kept; slices.ContainsFunc(kept, func(name string) bool { return strings.Contains(name, "blocks") }) {

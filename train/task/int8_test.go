@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/model"
 )
 
@@ -18,39 +19,24 @@ func told(t *testing.T, m *Model) string {
 		return continued(t, m, "abc", GenerateOptions{MaxTokens: 6})
 	case k.Embeds:
 		vectors, _, err := m.Embed(t.Context(), []string{"abc", "a longer text"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return fmt.Sprint(vectors)
 	}
-	answers, err := m.PredictAll(t.Context(), []string{"abc", "cab"}, PredictOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	answers := must.Get(m.PredictAll(t.Context(), []string{"abc", "cab"}, PredictOptions{}))(t)
 	return fmt.Sprint(answers)
 }
 
 // wantInt8 compares the model in dir, opened with int8 weights, with the same model quantised afterwards.
 func wantInt8(t *testing.T, dir string) {
 	t.Helper()
-	m, err := OpenAs(dir, "", model.Int8Weights)
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(OpenAs(dir, "", model.Int8Weights))(t)
+	after := must.Get(Open(dir))(t)
 	whole := ""
 	if m.Config.Kind().Embeds {
 		whole = told(t, after)
-		if after, err = Open(dir); err != nil { // a model that has been used keeps its graphs
-			t.Fatal(err)
-		}
+		after = must.Get(Open(dir))(t) // a model that has been used keeps its graphs
 	}
-	if err := after.Params.Quantize(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, after.Params.Quantize())
 	got, want := told(t, m), told(t, after)
 	if got != want {
 		t.Errorf("%s: opened with int8 weights, the model answers %.200s, want %.200s", dir, got, want)
@@ -58,17 +44,14 @@ func wantInt8(t *testing.T, dir string) {
 	if k := m.Config.Kind(); k.Embeds && got == whole {
 		t.Errorf("%s: int8 weights change nothing", dir)
 	}
-	wantError(t, m.Params.Save(filepath.Join(t.TempDir(), "weights"), nil), "has only int8 values")
+	must.Fail(t, m.Params.Save(filepath.Join(t.TempDir(), "weights"), nil), "has only int8 values")
 }
 
 // Models of every architecture, and runs with and without an adapter, must open with int8 weights, and can't be
 // exported then.
 func TestInt8Weights(t *testing.T) {
 	t.Parallel()
-	entries, err := os.ReadDir("../../layers/pretrained/testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir("../../layers/pretrained/testdata"))(t)
 	for _, e := range entries {
 		if e.IsDir() && (!testing.Short() || e.Name() == "llama" || e.Name() == "bert-states") {
 			wantInt8(t, publishedFolder(t, e.Name()))
@@ -79,14 +62,10 @@ func TestInt8Weights(t *testing.T) {
 	_, run = trained(t, fromPublished(t, data.KindText, publishedFolder(t, "gpt2"), "lora"))
 	wantInt8(t, run)
 	_, run = trained(t, fromPublished(t, data.KindClassification, publishedFolder(t, "bert-classes"), "head"))
-	m, err := OpenAs(run, "", model.Int8Weights)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(OpenAs(run, "", model.Int8Weights))(t)
 	if m.Mixture.Temperature <= 1 {
 		t.Fatal("the temperature is 1, so Export doesn't change the head")
 	}
-	wantError(t, m.Export(filepath.Join(t.TempDir(), "new")), "has only int8 values")
-	_, err = OpenAs(run, "", "int4")
-	wantError(t, err, `no kind of weights "int4"`, "float32, int8")
+	must.Fail(t, m.Export(filepath.Join(t.TempDir(), "new")), "has only int8 values")
+	must.Refuse(OpenAs(run, "", "int4"))(t, `no kind of weights "int4"`, "float32, int8")
 }

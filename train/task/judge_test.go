@@ -13,6 +13,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task/judge"
 )
@@ -20,10 +21,7 @@ import (
 // forRows returns the defaults for a kind, with a file of these rows.
 func forRows(t testing.TB, kind data.Kind, rows string) Config {
 	t.Helper()
-	c, err := Named(string(kind), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Named(string(kind), 0))(t)
 	c.Data.File = filepath.Join(t.TempDir(), "rows.tsv")
 	write(t, c.Data.File, rows)
 	return c
@@ -32,10 +30,7 @@ func forRows(t testing.TB, kind data.Kind, rows string) Config {
 // judged returns the report on the examples.
 func judged(t testing.TB, task *Task, examples []data.Example, o PredictOptions) *Report {
 	t.Helper()
-	r, err := judge.Answers(t.Context(), task.Model, examples, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(judge.Answers(t.Context(), task.Model, examples, o))(t)
 	return r
 }
 
@@ -254,7 +249,7 @@ func TestJudgeErrors(t *testing.T) {
 		}
 	}
 	columns.Model.Config.Data.Columns = []string{}
-	wantError(t, predictFile(columns, columns.Config.Data.File), "data.columns must name 1 column, the source, got []")
+	must.Fail(t, predictFile(columns, columns.Config.Data.File), "data.columns must name 1 column, the source, got []")
 	if examples := text.Examples(); examples != nil {
 		t.Errorf("a text task has the examples %v, want nil", examples)
 	}

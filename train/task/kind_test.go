@@ -8,6 +8,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task/judge"
 )
@@ -35,9 +36,7 @@ func TestKinds(t *testing.T) {
 			if about.Masks {
 				input = "a[MASK]b"
 			}
-			if _, err := answerOf(task.Model, input); err != nil {
-				t.Error(err)
-			}
+			must.Get(answerOf(task.Model, input))(t)
 			if _, err := task.Predict(input); (err == nil) == about.Embeds {
 				t.Errorf("Predict: got error %v, want success: %v", err, !about.Embeds)
 			}
@@ -69,10 +68,7 @@ func TestKinds(t *testing.T) {
 
 // The words for results depend on the kind, and on whether the task has a file.
 func TestKindWords(t *testing.T) {
-	vocab, err := tokenizer.NewVocab("ab")
-	if err != nil {
-		t.Fatal(err)
-	}
+	vocab := must.Get(tokenizer.NewVocab("ab"))(t)
 	for _, tc := range []struct {
 		name, file  string
 		source      tokenizer.Tokenizer
@@ -90,10 +86,7 @@ func TestKindWords(t *testing.T) {
 		{"classification", "x", vocab, "labels", "right", true},
 		{"seq2seq", "x", vocab, "rows", "exactly right", false},
 	} {
-		c, err := Named(tc.name, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(Named(tc.name, 0))(t)
 		c.Data.File, c.Task.Source = tc.file, tc.source
 		if k := judge.KindOf(&c.Config); k.Unit != tc.unit || k.Right != tc.right || k.Classes != tc.classes {
 			t.Errorf("%s with file %q: got %s %s, classes %v; want %s %s, classes %v", tc.name, tc.file, k.Unit, k.Right, k.Classes, tc.unit, tc.right, tc.classes)

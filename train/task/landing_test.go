@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/kernel"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train"
 )
@@ -23,30 +24,20 @@ func TestEarlierFolders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			original, dir := filepath.Join("testdata", "landing", name), filepath.Join(t.TempDir(), "run")
-			if err := os.CopyFS(dir, os.DirFS(original)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.CopyFS(dir, os.DirFS(original)))
 			wantAnswers(t, dir, answers)
 			r, err := ReadRun(dir)
 			if err != nil || len(r.History) != 2 || r.Summary == nil || r.Summary.Epochs != 2 || r.Untimed != 0 {
 				t.Fatalf("got the run %+v, %v, want 2 checks with times and a summary", r, err)
 			}
-			files, err := os.ReadDir(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			files := must.Get(os.ReadDir(dir))(t)
 			for _, file := range files { // reading changes nothing
 				wantFiles(t, dir, original, file.Name())
 			}
 
 			var want Summary
-			if err := json.Unmarshal([]byte(read(t, original+"-resumed.json")), &want); err != nil {
-				t.Fatal(err)
-			}
-			c, err := ReadConfig(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(read(t, original+"-resumed.json")), &want))
+			c := must.Get(ReadConfig(dir))(t)
 			c.Training.MaxEpochs = 4
 			got := run(t, made(t, c), dir, train.RunOptions{})
 			if config := got.SHA256[runfolder.ConfigFile]; config != want.SHA256[runfolder.ConfigFile] || got.Epochs != want.Epochs {
@@ -55,9 +46,7 @@ func TestEarlierFolders(t *testing.T) {
 			if kernel.Instructions() == "avx512" && !maps.Equal(got.SHA256, want.SHA256) {
 				t.Errorf("resumed, the files have the checksums %v, want %v", got.SHA256, want.SHA256)
 			}
-			if _, err := ReadRun(dir); err != nil {
-				t.Error(err)
-			}
+			must.Get(ReadRun(dir))(t)
 		})
 	}
 }
@@ -65,10 +54,7 @@ func TestEarlierFolders(t *testing.T) {
 // wantAnswers opens the model of a folder and compares its answers.
 func wantAnswers(t *testing.T, dir string, answers map[string]string) {
 	t.Helper()
-	m, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(dir))(t)
 	for input, want := range answers {
 		if got, err := m.Predict(input); err != nil || got != want {
 			t.Errorf("%q: the model answers %q, %v, want %q", input, got, err, want)

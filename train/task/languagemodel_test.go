@@ -6,6 +6,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -16,10 +17,7 @@ func TestLossFromStates(t *testing.T) {
 	for _, name := range []string{"text", "mlm"} {
 		task := fitted(t, small(t, name))
 		problem := task.Problem()
-		got, err := train.Evaluate(t.Context(), problem)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(train.Evaluate(t.Context(), problem))(t)
 		problem.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 			last := len(inputs) - 1
 			logits, err := task.Network().Forward(b, inputs[:last])
@@ -33,10 +31,7 @@ func TestLossFromStates(t *testing.T) {
 			accuracy, err := train.Accuracy(b, logits, inputs[last])
 			return loss, []train.Metric{accuracy}, err
 		}
-		want, err := train.Evaluate(t.Context(), problem)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(train.Evaluate(t.Context(), problem))(t)
 		for _, value := range []string{"val_loss", "val_accuracy"} {
 			if !(math.Abs(got[value]-want[value]) <= 1e-6*want[value]) {
 				t.Errorf("%s: %s is %v, want %v", name, value, got[value], want[value])

@@ -48,7 +48,7 @@ func (c labelLearner) targets(b data.Batch) []*tensor.Dense {
 
 func (c labelLearner) loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss layers.Loss, metrics []train.Metric, err error) {
 	o := layers.CrossEntropyOptions{ClassWeights: c.weights}
-	if b.Mode == layers.Training {
+	if b.Training {
 		o.LabelSmoothing = c.config.Training.LabelSmoothing
 	}
 	if trunk := c.model.Network().Trunk(); trunk == nil {

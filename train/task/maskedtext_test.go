@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
@@ -26,10 +27,7 @@ func TestMaskedText(t *testing.T) {
 	again := made(t, task.Config)
 	run(t, again, half, train.RunOptions{Workers: 3})
 	wantFiles(t, half, dir, runfolder.WeightsFile, runfolder.HistoryFile)
-	first, err := task.set.validation().batch([]int{0, 1, 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(task.set.validation().batch([]int{0, 1, 2}))(t)
 	second, err := again.set.validation().batch([]int{2})
 	if err != nil || !slices.Equal(second.Inputs, first.Rows(2, 3).Inputs) || !slices.Equal(second.Targets, first.Rows(2, 3).Targets) {
 		t.Errorf("a validation window has other masks in another batch: %v, %v, want %v", second, err, first.Rows(2, 3))
@@ -41,18 +39,12 @@ func TestMaskedText(t *testing.T) {
 	if e := task.Config.Task.Example; !strings.HasSuffix(e, " [MASK]") || task.Config.Task.About != "the masked tokens of a file" {
 		t.Errorf("got %+v, want an example that ends with a mask", task.Config.Task)
 	}
-	m, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(dir))(t)
 	for _, input := range []string{"The quick brown [MASK]", "[MASK] quick brown fox", "no mask"} {
-		answers, err := m.PredictAll(t.Context(), []string{input}, PredictOptions{Top: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		answers := must.Get(m.PredictAll(t.Context(), []string{input}, PredictOptions{Top: 3}))(t)
 		switch a := answers[0]; {
 		case input == "no mask":
-			wantError(t, a.Err, "the input has no mask: write [MASK]")
+			must.Fail(t, a.Err, "the input has no mask: write [MASK]")
 		case a.Err != nil || !strings.HasPrefix(a.Text, strings.Split(input, "[MASK]")[0]) || strings.Contains(a.Text, "[MASK]") || len(a.Top) != 3 || a.Top[0].Text != a.Text:
 			t.Errorf("%q: got %+v, want a filled mask and 3 alternatives", input, a)
 		}
@@ -63,9 +55,7 @@ func TestMaskedText(t *testing.T) {
 	}
 
 	classes := small(t, "classification")
-	if err := classes.StartFrom(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, classes.StartFrom(dir))
 	tuned := made(t, classes)
 	if want := []string{"head.weight", "head.bias"}; !slices.Equal(tuned.Loaded.Kept, want) || len(tuned.Loaded.Unused) != len(want) {
 		t.Errorf("classification starts with %+v, want only a new head", tuned.Loaded)

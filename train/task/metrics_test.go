@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/score"
@@ -52,10 +53,7 @@ func TestMetrics(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			task := ofRows(t, c.kind, c.rows)
 			task.Config.Training.Optimizer.LearningRate = 0.002 // so that some answers are wrong
-			r, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: 1}))(t)
 			want := []string{"train_loss", "val_loss"}
 			for _, name := range c.want {
 				want = append(want, "train_"+name, "val_"+name)
@@ -103,10 +101,7 @@ func TestMetricsOfLabel(t *testing.T) {
 	}
 	task.Config.Training.Optimizer.LearningRate = 0.002 // so that some answers are wrong
 	var log strings.Builder
-	r, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: 1, Log: &log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: 1, Log: &log}))(t)
 	classes := judged(t, task, task.Examples(), PredictOptions{}).Classes.Classes()
 	want := classes[slices.IndexFunc(classes, func(s score.ClassScore) bool { return s.Class == "low" })]
 	for name, value := range map[string]float64{"precision": want.Precision, "recall": want.Recall, "f1": want.F1} {
@@ -142,19 +137,13 @@ func TestMetricsOfLabel(t *testing.T) {
 		"train_precision[a [b]]]": `must name a label of the file, got "a [b]]"`,
 	} {
 		c.Training.Stopping.Monitor = monitor
-		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("monitor %s: got error %v, want %q", monitor, err, want)
-		}
+		must.Refuse(New(c))(t, want)
 	}
 	c.Training.Stopping.Monitor, c.Data.Validation = "val_recall[high]", 0
-	if _, err := New(c); err == nil || !strings.Contains(err.Error(), "must be one of train_loss, train_accuracy, train_macro_f1, or") {
-		t.Errorf("without validation: got error %v", err)
-	}
+	must.Refuse(New(c))(t, "must be one of train_loss, train_accuracy, train_macro_f1, or")
 	c = rowsConfig(t, data.KindTagging, someEntities())
 	c.Training.Stopping.Monitor = "val_recall[O]"
-	if _, err := New(c); err == nil || !strings.Contains(err.Error(), "must be one of train_loss") {
-		t.Errorf("for tags: got error %v", err)
-	}
+	must.Refuse(New(c))(t, "must be one of train_loss")
 }
 
 // An empty Mode becomes the direction in which the monitored metric improves.
@@ -175,14 +164,8 @@ func TestDirection(t *testing.T) {
 		c := forRows(t, test.kind, strings.Repeat("a\t1\nb\t2\nc\t1\n", 20))
 		c.Training.Stopping.Monitor, c.Training.Stopping.Mode = test.monitor, test.mode
 		task, err := New(c)
-		if test.refuse != "" {
-			if err == nil || !strings.Contains(err.Error(), test.refuse) {
-				t.Errorf("%s: got error %v, want %q", test.monitor, err, test.refuse)
-			}
+		if must.Match(t, err, test.refuse) {
 			continue
-		}
-		if err != nil {
-			t.Fatal(err)
 		}
 		task.Close()
 		if got := task.Config.Training.Stopping.Mode; got != test.wantMode {

@@ -20,6 +20,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/testseed"
@@ -37,40 +38,26 @@ func TestOpen(t *testing.T) {
 			task := made(t, c)
 			dir := filepath.Join(t.TempDir(), "run")
 			var log strings.Builder
-			s, err := task.Train(t.Context(), dir, train.RunOptions{Log: &log})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(task.Train(t.Context(), dir, train.RunOptions{Log: &log}))(t)
 			if s.Epochs != 2 || s.Params != task.Params.Count() || s.Score.Total == 0 || *s.ValScore != s.Score.Value || !strings.Contains(log.String(), "Epoch 1: ") {
 				t.Errorf("got the summary %+v and the log %q, want 2 epochs with a score", s, log.String())
 			}
 			again := made(t, task.Config)
-			if err := again.Load(dir); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, again.Load(dir))
 			if score, err := again.Evaluate(t.Context()); err != nil || score != s.Score {
 				t.Errorf("Evaluate returns %+v, %v, want %+v", score, err, s.Score)
 			}
-			fromFS, err := OpenFS(os.DirFS(dir))
-			if err != nil {
-				t.Fatal(err)
-			}
-			model, err := Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fromFS := must.Get(OpenFS(os.DirFS(dir)))(t)
+			model := must.Get(Open(dir))(t)
 			for _, input := range inputsOf(t, task) {
-				want, err := answerOf(task.Model, input)
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := must.Get(answerOf(task.Model, input))(t)
 				for _, m := range []*Model{model, fromFS} {
 					if got, err := answerOf(m, input); err != nil || got != want {
 						t.Errorf("%q: the opened model answers %q, %v, want %q", input, got, err, want)
 					}
 				}
 			}
-			_, err = answerOf(model, "\xff")
+			_, err := answerOf(model, "\xff")
 			var wrong *InputError
 			if !errors.As(err, &wrong) || wrong.Input != "\xff" {
 				t.Errorf("an input that isn't UTF-8: got error %v", err)
@@ -117,16 +104,11 @@ func TestConcurrentPredict(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			task, dir := trained(t, c)
-			model, err := Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			model := must.Get(Open(dir))(t)
 			inputs := inputsOf(t, task)
 			want := map[string]string{}
 			for _, input := range inputs {
-				if want[input], err = task.Predict(input); err != nil {
-					t.Fatal(err)
-				}
+				want[input] = must.Get(task.Predict(input))(t)
 			}
 			var wg sync.WaitGroup
 			for g := range 4 {
@@ -189,17 +171,13 @@ func TestOpenComparesWeights(t *testing.T) {
 	if err == nil {
 		err = safetensors.Write(&plain, tensors, metadata)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c.Seed++
 	_, other := trained(t, c)
 	c.Seed--
 
 	from := small(t, "copy")
-	if err := from.StartFrom(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, from.StartFrom(dir))
 	loaded, opened := made(t, c), made(t, c)
 	want := fmt.Sprint(loaded.Params.Snapshot())
 	for name, file := range map[string]struct {
@@ -212,36 +190,27 @@ func TestOpenComparesWeights(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			write(file.name, file.content)
 			words := []string{runfolder.SummaryFile + " and " + runfolder.WeightsFile, dir, "don't belong together"}
-			_, err := Open(dir)
-			wantError(t, err, words...)
-			_, err = OpenFS(os.DirFS(dir))
-			wantError(t, err, "don't belong together")
-			wantError(t, loaded.Load(dir), words...)
+			must.Refuse(Open(dir))(t, words...)
+			must.Refuse(OpenFS(os.DirFS(dir)))(t, "don't belong together")
+			must.Fail(t, loaded.Load(dir), words...)
 			if fmt.Sprint(loaded.Params.Snapshot()) != want {
 				t.Error("Load returned an error, but changed the parameters")
 			}
-			_, err = New(from)
-			wantError(t, err, words...)
+			must.Refuse(New(from))(t, words...)
 			write(runfolder.WeightsFile, good)
 			write(runfolder.SummaryFile, summary)
-			if err := cmp.Or(opened.Load(dir), made(t, from).Close()); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, cmp.Or(opened.Load(dir), made(t, from).Close()))
 		})
 	}
 	c.Training.MaxEpochs++ // runs with the same id may have different MaxEpochs
 	_, longer := trained(t, c)
 	write(runfolder.WeightsFile, read(longer, runfolder.WeightsFile))
 	write(runfolder.SummaryFile, read(longer, runfolder.SummaryFile))
-	_, err = Open(dir)
-	wantError(t, err, runfolder.SummaryFile+" and "+runfolder.ConfigFile, dir, "don't belong together")
+	must.Refuse(Open(dir))(t, runfolder.SummaryFile+" and "+runfolder.ConfigFile, dir, "don't belong together")
 
 	write(runfolder.SummaryFile, "{")
-	_, err = Open(dir)
-	wantError(t, err, runfolder.SummaryFile+" can't be read, or was changed")
-	if err := os.Remove(filepath.Join(dir, runfolder.SummaryFile)); err != nil {
-		t.Fatal(err)
-	}
+	must.Refuse(Open(dir))(t, runfolder.SummaryFile+" can't be read, or was changed")
+	must.Do(t, os.Remove(filepath.Join(dir, runfolder.SummaryFile)))
 	write(runfolder.WeightsFile, earlier)
 	if _, err := Open(dir); err != nil {
 		t.Errorf("Open without a summary: %v", err)
@@ -255,20 +224,12 @@ func TestOpenNeedsTheRule(t *testing.T) {
 	rule.Spell = func(source, answer string) (string, string) { return strings.ToLower(source), answer }
 	rule.Answer = func(source string) (string, error) { return ownRule().Answer(strings.ToLower(source)) }
 	_, dir := trained(t, smaller(t, Defaults(rule)))
-	_, err := Open(dir)
-	wantError(t, err, filepath.Join(dir, runfolder.ConfigFile), "the task own-rule isn't one of Heed's own", "pass the rule to Open")
+	must.Refuse(Open(dir))(t, filepath.Join(dir, runfolder.ConfigFile), "the task own-rule isn't one of Heed's own", "pass the rule to Open")
 	other := rule
 	other.Alphabet = "abc"
-	_, err = Open(dir, other)
-	wantError(t, err, "the run's task own-rule differs from the known task of that name")
-	model, err := Open(dir, rule)
-	if err != nil {
-		t.Fatal(err)
-	}
-	small, err := model.Predict("bad")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Refuse(Open(dir, other))(t, "the run's task own-rule differs from the known task of that name")
+	model := must.Get(Open(dir, rule))(t)
+	small := must.Get(model.Predict("bad"))(t)
 	if large, err := model.Predict("BAD"); err != nil || large != small {
 		t.Errorf("BAD: got %q, %v, want %q, the answer to bad", large, err, small)
 	}
@@ -277,10 +238,7 @@ func TestOpenNeedsTheRule(t *testing.T) {
 // Open must return an error if only one of the learned rule and the known rule of its name has a Spell or a Read.
 func TestOpenKnowsWhatSpells(t *testing.T) {
 	t.Parallel()
-	plain, err := toy.Named("copy", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(toy.Named("copy", 0))(t)
 	mine := plain
 	mine.Name = "mine"
 	for _, rule := range []data.Rule{plain, mine} {
@@ -289,22 +247,16 @@ func TestOpenKnowsWhatSpells(t *testing.T) {
 		spelled.Alphabet += "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 		rule.Alphabet = spelled.Alphabet
 		_, dir := trained(t, smaller(t, Defaults(spelled)))
-		_, err := Open(dir, rule)
-		wantError(t, err, "the run's task "+rule.Name+" differs from the known task")
-		if _, err := Open(dir, spelled); err != nil {
-			t.Error(err)
-		}
+		must.Refuse(Open(dir, rule))(t, "the run's task "+rule.Name+" differs from the known task")
+		must.Get(Open(dir, spelled))(t)
 		_, dir = trained(t, smaller(t, Defaults(rule)))
-		_, err = Open(dir, spelled)
-		wantError(t, err, "the run's task "+rule.Name+" differs from the known task")
-		if _, err := Open(dir, rule); err != nil {
-			t.Error(err)
-		}
+		must.Refuse(Open(dir, spelled))(t, "the run's task "+rule.Name+" differs from the known task")
+		must.Get(Open(dir, rule))(t)
 	}
 	plain.Read = func(spelled string) string { return spelled }
 	_, dir := trained(t, smaller(t, Defaults(plain)))
-	_, err = Open(dir) // compares with Heed's own rule
-	wantError(t, err, "the run's task copy differs from the known task of that name")
+	_, err := Open(dir) // compares with Heed's own rule
+	must.Fail(t, err, "the run's task copy differs from the known task of that name")
 }
 
 // If a model's parameters need terabytes, Open must refuse it before it allocates memory for them. If only training
@@ -314,24 +266,18 @@ func TestOpenJudgesMemory(t *testing.T) {
 	saved := func(change func(c *Config)) (dir string, c Config) {
 		c = made(t, small(t, "copy")).Config
 		change(&c)
-		content, err := configBytes(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(configBytes(c))(t)
 		dir = t.TempDir()
 		write(t, filepath.Join(dir, runfolder.ConfigFile), string(content))
 		return dir, c
 	}
 	weights := func(p *layers.Params, dir string, c Config) {
-		if err := p.Save(filepath.Join(dir, runfolder.WeightsFile), runfolder.Metadata(c.id())); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Save(filepath.Join(dir, runfolder.WeightsFile), runfolder.Metadata(c.id())))
 	}
 	dir, c := saved(func(c *Config) { c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 1<<14, 128, 1 })
 	weights(made(t, small(t, "copy")).Params, dir, c)
 	start := time.Now()
-	_, err := Open(dir)
-	wantError(t, err, runfolder.ConfigFile, "the model has at least 3.44e+11 parameters, which take 1.28e+03 GiB, but model.safetensors has only")
+	must.Refuse(Open(dir))(t, runfolder.ConfigFile, "the model has at least 3.44e+11 parameters, which take 1.28e+03 GiB, but model.safetensors has only")
 	if taken := time.Since(start); taken > time.Second {
 		t.Errorf("refusing a model of terabytes took %v, want less than a second", taken)
 	}
@@ -339,19 +285,12 @@ func TestOpenJudgesMemory(t *testing.T) {
 	dir, c = saved(func(c *Config) {
 		c.Training.BatchSize, c.Training.MicroBatches, c.Model.Block.FeedForward.Hidden = 1<<16, 1, 4096
 	})
-	m, err := model.New(c.Config, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(model.New(c.Config, nil))(t)
 	weights(m.Params, dir, c)
-	want, err := m.Predict("abc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(m.Predict("abc"))(t)
 	wantAnswers(t, dir, map[string]string{"abc": want})
 	c.Task = small(t, "copy").Task
-	_, err = New(c)
-	wantError(t, err, "training would need at least", "at most 8 GiB are allowed")
+	must.Refuse(New(c))(t, "training would need at least", "at most 8 GiB are allowed")
 }
 
 // If a folder isn't a run folder, the error must say what it holds.
@@ -380,7 +319,7 @@ func TestFoldersThatAreNoRuns(t *testing.T) {
 			if test.adapter == "" && strings.Contains(test.config, "hidden_size") && strings.Contains(err.Error(), "there are no weights") {
 				continue // Load doesn't read a tokenizer
 			}
-			wantError(t, err, dir, test.want)
+			must.Fail(t, err, dir, test.want)
 		}
 	}
 }
@@ -392,15 +331,9 @@ func TestModelsFreeTheirGraphs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			task := made(t, small(t, name))
 			round := func() {
-				if _, err := task.Predict(task.Config.Task.Example); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := task.Attention(task.Config.Task.Example, ""); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := task.Evaluate(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(task.Predict(task.Config.Task.Example))(t)
+				must.Get(task.Attention(task.Config.Task.Example, ""))(t)
+				must.Get(task.Evaluate(t.Context()))(t)
 			}
 			round()
 			before := memory.HeapInUse()
@@ -449,8 +382,7 @@ func TestTrainRefusesLargeConfigs(t *testing.T) {
 	c := smaller(t, Defaults(ownRule()))
 	c.Task.About = strings.Repeat("a", runfolder.MaxConfig-400) // the other settings need more than 400 bytes
 	dir := filepath.Join(t.TempDir(), "run")
-	_, err := made(t, c).Train(t.Context(), dir, train.RunOptions{})
-	wantError(t, err, "the configuration can't be saved: its file would have 1", "bytes, but at most 1000000 are read")
+	must.Refuse(made(t, c).Train(t.Context(), dir, train.RunOptions{}))(t, "the configuration can't be saved: its file would have 1", "bytes, but at most 1000000 are read")
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("Train made the folder")
 	}
@@ -459,10 +391,7 @@ func TestTrainRefusesLargeConfigs(t *testing.T) {
 // FuzzReadConfig checks that ReadConfig returns an error, or a configuration that passes all checks.
 func FuzzReadConfig(f *testing.F) {
 	for _, name := range Names() {
-		content, err := configBytes(small(f, name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		content := must.Get(configBytes(small(f, name)))(f)
 		f.Add(content)
 	}
 	f.Add([]byte(`{"format": 5, "task": {"name": "text", "kind": "text", "alphabet": "ab"}, "data": {"file": "x"}, "model": {"dim": 1e3}}`))

@@ -50,17 +50,12 @@ func TestPairsLearn(t *testing.T) {
 			if err != nil || *s.Summary.ValScore < 0.95 {
 				t.Errorf("the score is %v, %v, want at least 0.95", *s.Summary.ValScore, err)
 			}
-			m, err := Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(Open(dir))(t)
 			a, err := m.Attention("word1 x1\tword2", "")
 			if err != nil || !slices.Equal(a.Layers[0].Rows, []string{"word1", "x1", "│", "word2"}) || !strings.Contains(a.Key, "│ the separator of the two texts") {
 				t.Errorf("the attention is %+v, %v, want a separator between the texts", a, err)
 			}
-			if _, err := m.Predict("word1"); err == nil || !strings.Contains(err.Error(), "two texts with one tab") {
-				t.Errorf("one text: got error %v, want one about two texts", err)
-			}
+			must.Refuse(m.Predict("word1"))(t, "two texts with one tab")
 			examples, _, err := ReadExamples(m, c.Data.File)
 			if err != nil || len(examples) != 600 || examples[1].Source != "word1 x1\tword0" {
 				t.Errorf("the examples begin with %q, %v, want both texts", examples[1], err)

@@ -98,10 +98,7 @@ func TestPredictAll(t *testing.T) {
 			for i, j := range order {
 				mixed[i] = inputs[j]
 			}
-			again, err := task.PredictAll(t.Context(), mixed, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := must.Get(task.PredictAll(t.Context(), mixed, o))(t)
 			for i, j := range order {
 				if j != 7 && !reflect.DeepEqual(again[i], answers[j]) {
 					t.Fatalf("%q: got %+v, but %+v in another order and on 3 processors", inputs[j], answers[j], again[i])
@@ -140,14 +137,8 @@ func TestPredictTop(t *testing.T) {
 			if task.Config.Kind().Beams {
 				beam = max(beam, test.top)
 			}
-			plain, err := task.PredictAll(t.Context(), inputs, PredictOptions{Beam: beam})
-			if err != nil {
-				t.Fatal(err)
-			}
-			answers, err := task.PredictAll(t.Context(), inputs, PredictOptions{Beam: test.beam, Top: test.top})
-			if err != nil {
-				t.Fatal(err)
-			}
+			plain := must.Get(task.PredictAll(t.Context(), inputs, PredictOptions{Beam: beam}))(t)
+			answers := must.Get(task.PredictAll(t.Context(), inputs, PredictOptions{Beam: test.beam, Top: test.top}))(t)
 			total := 0
 			for i, a := range answers {
 				if a.Text != plain[i].Text || a.LogProb != plain[i].LogProb || plain[i].Top != nil {
@@ -195,10 +186,7 @@ func TestPredictCut(t *testing.T) {
 		{small(t, "brackets"), "()", strings.Repeat("()", 99), false},
 	} {
 		task := made(t, test.c)
-		answers, err := task.PredictAll(t.Context(), []string{test.whole, test.long}, PredictOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		answers := must.Get(task.PredictAll(t.Context(), []string{test.whole, test.long}, PredictOptions{}))(t)
 		whole, long := answers[0], answers[1]
 		if whole.Cut || long.Cut != test.cut || task.Cuts(test.whole) || task.Cuts(test.long) != test.cut || (long.Err != nil) == test.cut {
 			t.Errorf("%s: got %+v and %+v, want the second to be cut: %t", test.c.Task.Name, whole, long, test.cut)
@@ -247,13 +235,10 @@ func (o own) Encode(text string) ([]int, error) {
 func TestPanicsArePassedOn(t *testing.T) {
 	t.Parallel()
 	measure := func(fail func()) error {
-		known, err := tokenizer.New(tokenizer.Tokens, slices.Values([]string{"a b c d e"}), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		known := must.Get(tokenizer.New(tokenizer.Tokens, slices.Values([]string{"a b c d e"}), 0))(t)
 		c := forRows(t, data.KindClassification, someRows(data.KindClassification))
 		c.Task.Classes, c.Task.Source, c.Data.SourceUnits = []string{"other", "vowel"}, own{known, fail}, tokenizer.Tokens
-		_, err = New(c)
+		_, err := New(c)
 		return err
 	}
 	rule := func(fail func()) error {
@@ -360,14 +345,9 @@ func TestPredictLogProb(t *testing.T) {
 					loss, err := layers.CrossEntropy(build, logits, inputs[len(inputs)-1], layers.CrossEntropyOptions{})
 					return inputs, G.Nodes{loss.Mean}, err
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				lossLogProb := func() float64 {
-					mean, err := loss.Call(append(task.Network().Values(b), ops.IntTensor(b.Targets, 1, b.TargetLen))...)
-					if err != nil {
-						t.Fatal(err)
-					}
+					mean := must.Get(loss.Call(append(task.Network().Values(b), ops.IntTensor(b.Targets, 1, b.TargetLen))...))(t)
 					return -float64(mean[0].Data().(float32)) * float64(b.Counted())
 				}
 				near := func(want float64) bool { return math.Abs(a.LogProb-want) <= 1e-4*(1+math.Abs(want)) }
@@ -394,10 +374,7 @@ func TestPredictBeam(t *testing.T) {
 	inputs := manyInputs(t, task)[:60]
 	sums := map[int]float64{}
 	for _, beam := range []int{0, 1, 4} {
-		answers, err := task.PredictAll(t.Context(), inputs, PredictOptions{Beam: beam})
-		if err != nil {
-			t.Fatal(err)
-		}
+		answers := must.Get(task.PredictAll(t.Context(), inputs, PredictOptions{Beam: beam}))(t)
 		for i, a := range answers {
 			sums[beam] += a.LogProb
 			if text, err := task.Predict(inputs[i]); beam < 2 && (err != nil || a.Text != text) {
@@ -429,7 +406,7 @@ func TestPredictAllErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			answers, err := test.m.PredictAll(test.ctx, []string{"()"}, test.o)
-			wantError(t, err, test.want)
+			must.Fail(t, err, test.want)
 			if answers != nil {
 				t.Errorf("got the answers %v, want nil", answers)
 			}

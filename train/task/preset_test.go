@@ -26,9 +26,7 @@ func TestPresets(t *testing.T) {
 				t.Skip("base takes long, and small is tested")
 			}
 			c := small(t, tasks[p.Kind])
-			if err := c.Apply(p.Name); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Apply(p.Name))
 			var back Config
 			if must.Do(t, json.Unmarshal(must.Get(json.Marshal(c))(t), &back)); !runfolder.SameJSON(back, c) {
 				t.Errorf("decoded from JSON: got %+v, want %+v", back, c)
@@ -65,9 +63,7 @@ func TestPresets(t *testing.T) {
 func TestNanoGPT(t *testing.T) {
 	c := small(t, "text")
 	c.Task.MaxLen = 64
-	if err := c.Apply("nanogpt"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Apply("nanogpt"))
 	m := made(t, c)
 	total := 0
 	for _, p := range m.Params.All() {
@@ -100,9 +96,7 @@ func TestNanoGPT(t *testing.T) {
 func TestSeq2SeqPresets(t *testing.T) {
 	for preset, encoder := range map[string]int{"small": 3, "base": 4} {
 		c := small(t, "seq2seq")
-		if err := c.Apply(preset); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Apply(preset))
 		blocks := map[string]bool{}
 		for _, p := range made(t, c).Params.All() {
 			if before, _, ok := strings.Cut(p.Name, ".norm1."); ok {

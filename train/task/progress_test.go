@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder/runlog"
 	"github.com/heed-go/heed/train"
 )
@@ -117,17 +118,12 @@ func TestModelProgress(t *testing.T) {
 	if s.Seconds < 5 {
 		t.Errorf("the summary has %g seconds, want those of New, too", s.Seconds)
 	}
-	m, err := Open(published)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(published))(t)
 	file := filepath.Join(t.TempDir(), "texts.txt")
 	write(t, file, strings.Repeat("a cat\n", 33))
 	last, highest = 0, 0
 	m.Progress = count
-	if err := EmbedFile(t.Context(), m, file, func([]string, [][]float32) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, EmbedFile(t.Context(), m, file, func([]string, [][]float32) error { return nil }))
 	if highest < 32 {
 		t.Errorf("of a file, the model reads %d texts, want 32 or 33", highest)
 	}

@@ -31,9 +31,7 @@ import (
 func publishedFolder(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("../../layers/pretrained/testdata", name))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(dir, os.DirFS(filepath.Join("../../layers/pretrained/testdata", name))))
 	vocab, added := map[string]int{}, []any{}
 	for id, special := range []string{"<unk>", "<s>", "</s>", "<mask>"} {
 		vocab[special] = id
@@ -46,19 +44,14 @@ func publishedFolder(t *testing.T, name string) string {
 		"version": "1.0", "decoder": map[string]any{"type": "Fuse"}, "added_tokens": added,
 		"model": map[string]any{"type": "BPE", "vocab": vocab, "merges": []any{}, "unk_token": "<unk>"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	write(t, filepath.Join(dir, "tokenizer.json"), string(content))
 	return dir
 }
 
 func openedFolder(t *testing.T, name string) *Model {
 	t.Helper()
-	m, err := Open(publishedFolder(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(publishedFolder(t, name)))(t)
 	return m
 }
 
@@ -69,10 +62,7 @@ func TestPublishedText(t *testing.T) {
 	write := func(p Prompt, o GenerateOptions) (string, Generated) {
 		t.Helper()
 		var s strings.Builder
-		g, err := m.Generate(t.Context(), &s, p, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(m.Generate(t.Context(), &s, p, o))(t)
 		return s.String(), g
 	}
 	greedy, g := write(Prompt{Text: "abc"}, GenerateOptions{Sampler: m.Sampler(), MaxTokens: 5})
@@ -110,7 +100,7 @@ func TestPublishedText(t *testing.T) {
 	} {
 		var s strings.Builder
 		_, err := m.Generate(t.Context(), &s, test.p, test.o)
-		if wantError(t, err, test.want); !errors.As(err, new(*InputError)) || s.Len() > 0 {
+		if must.Fail(t, err, test.want); !errors.As(err, new(*InputError)) || s.Len() > 0 {
 			t.Errorf("%+v: got error %v and %q written, want an *InputError and nothing", test.p, err, s.String())
 		}
 	}
@@ -119,26 +109,14 @@ func TestPublishedText(t *testing.T) {
 // A classifier must answer with the labels of config.json, as the model's own logits say.
 func TestPublishedClassifier(t *testing.T) {
 	dir := publishedFolder(t, "llama-classes")
-	m, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reference, err := pretrained.Open(dir, tensor.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(dir))(t)
+	reference := must.Get(pretrained.Open(dir, tensor.Float32))(t)
 	if k := m.Config.Kind(); k.Name != data.KindClassification || !slices.Equal(m.Config.Task.Classes, []string{"bad", "so so", "good"}) {
 		t.Errorf("the kind is %s with the labels %q", k.Name, m.Config.Task.Classes)
 	}
-	answers, err := m.PredictAll(t.Context(), []string{"a text", "another one", strings.Repeat("x", 40)}, PredictOptions{Top: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	answers := must.Get(m.PredictAll(t.Context(), []string{"a text", "another one", strings.Repeat("x", 40)}, PredictOptions{Top: 3}))(t)
 	for _, a := range answers {
-		ids, err := m.Config.Task.Source.Encode(a.Input)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ids := must.Get(m.Config.Task.Source.Encode(a.Input))(t)
 		if a.Cut != (len(ids) > 32) {
 			t.Errorf("%q: cut is %v", a.Input, a.Cut)
 		}
@@ -151,17 +129,12 @@ func TestPublishedClassifier(t *testing.T) {
 			t.Errorf("%q: got %+v, want %s with log probability %g", a.Input, a, m.Config.Task.Classes[best], logProb)
 		}
 	}
-	if err := os.Rename(filepath.Join(dir, "model.safetensors"), filepath.Join(dir, "model.fp16.safetensors")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(filepath.Join(dir, "model.safetensors"), filepath.Join(dir, "model.fp16.safetensors")))
 	if _, err := Open(dir); err != nil {
 		t.Errorf("the only safetensors file has another name: %v", err)
 	}
 	path := filepath.Join(dir, "config.json")
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(path))(t)
 	write(t, path, strings.Replace(string(content), "{", `{"problem_type": "multi_label_classification",`, 1))
 	if _, err := Open(dir); !errors.As(err, new(*pretrained.UnsupportedError)) || !strings.Contains(err.Error(), "problem_type") {
 		t.Errorf("several labels per text: got error %v", err)
@@ -179,13 +152,8 @@ func outputOf(t *testing.T, length int, forward func(b *layers.Build, x *G.Node)
 		y, err := forward(b, x)
 		return G.Nodes{x}, G.Nodes{y}, err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := f.Call(ops.IntTensor(ids, 1, length))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	out := must.Get(f.Call(ops.IntTensor(ids, 1, length)))(t)
 	return out[0].Float32s()
 }
 
@@ -199,19 +167,11 @@ func TestEmbed(t *testing.T) {
 		"sentence_bert_config.json":         `{"max_seq_length": 12}`,
 		"1_Pooling/config.json":             `{"word_embedding_dimension": 16, "pooling_mode_mean_tokens": true}`,
 	} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777))
 		write(t, filepath.Join(dir, name), content)
 	}
-	m, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reference, err := pretrained.Open(dir, tensor.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(dir))(t)
+	reference := must.Get(pretrained.Open(dir, tensor.Float32))(t)
 	texts := []string{"b", "", "a longer text that is cut", "abc", "b"}
 	vectors, tokens, err := m.Embed(t.Context(), texts)
 	if err != nil || tokens != 4+3+12+6+4 || len(vectors) != len(texts) {
@@ -236,9 +196,7 @@ func TestEmbed(t *testing.T) {
 			}
 		}
 	}
-	if _, err := m.PredictAll(t.Context(), nil, PredictOptions{}); err == nil || !strings.Contains(err.Error(), "heed embed") {
-		t.Errorf("PredictAll: got error %v", err)
-	}
+	must.Refuse(m.PredictAll(t.Context(), nil, PredictOptions{}))(t, "heed embed")
 	if a, err := m.Attention("abc", ""); err != nil || len(a.Layers) != 2 || len(a.Layers[0].Rows) != 3 {
 		t.Errorf("Attention gives %+v, %v", a, err)
 	}
@@ -255,21 +213,12 @@ func TestPublishedFS(t *testing.T) {
 // ScoreText must predict each token after the first once, from the tokens before it in its window.
 func TestScoreText(t *testing.T) {
 	dir := publishedFolder(t, "llama")
-	m, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reference, err := pretrained.Open(dir, tensor.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(dir))(t)
+	reference := must.Get(pretrained.Open(dir, tensor.Float32))(t)
 	const text = "the windows of a text overlap, so that each of its tokens has some before it."
 	path := filepath.Join(t.TempDir(), "text.txt")
 	write(t, path, text)
-	ids, err := m.Config.Task.Source.Encode(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := must.Get(m.Config.Task.Source.Encode(text))(t)
 	for _, o := range []WindowOptions{{}, {Window: 32, Stride: 31}, {Window: 7, Stride: 2}, {Window: 2}} {
 		window, stride := cmp.Or(o.Window, 32), cmp.Or(o.Stride, max(1, cmp.Or(o.Window, 32)/2))
 		want, done := 0.0, 1
@@ -291,16 +240,12 @@ func TestScoreText(t *testing.T) {
 		}
 	}
 	write(t, path, "a")
-	_, err = m.ScoreText(t.Context(), data.TextFiles{Paths: []string{path}}, WindowOptions{})
-	wantError(t, err, "too few to predict one")
+	must.Refuse(m.ScoreText(t.Context(), data.TextFiles{Paths: []string{path}}, WindowOptions{}))(t, "too few to predict one")
 }
 
 // Every architecture of package pretrained must open with its tokenizer, answer and show its attention.
 func TestEveryArchitecture(t *testing.T) {
-	entries, err := os.ReadDir("../../layers/pretrained/testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir("../../layers/pretrained/testdata"))(t)
 	kinds := map[data.Kind]int{}
 	for _, e := range entries {
 		if !e.IsDir() {
@@ -309,6 +254,7 @@ func TestEveryArchitecture(t *testing.T) {
 		m := openedFolder(t, e.Name())
 		k := m.Config.Kind()
 		kinds[k.Name]++
+		var err error
 		switch {
 		case k.Generates:
 			_, err = m.Generate(t.Context(), io.Discard, Prompt{Text: "abc"}, GenerateOptions{MaxTokens: 3, Sampler: m.Sampler()})
@@ -336,20 +282,14 @@ func TestClassifierReadsBeforePadding(t *testing.T) {
 	t.Parallel()
 	plain, ended := publishedFolder(t, "gpt2-classes"), publishedFolder(t, "gpt2-classes") // padding has the id 2
 	path := filepath.Join(ended, "tokenizer.json")
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(path))(t)
 	const end = `{"post_processor": {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>", "type_id": 0}}],
 		"pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
 		"special_tokens": {"</s>": {"id": "</s>", "ids": [2], "tokens": ["</s>"]}}},`
 	write(t, path, strings.Replace(string(content), "{", end, 1))
 	opened := func(dir string) *Model {
 		t.Helper()
-		m, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Open(dir))(t)
 		return m
 	}
 	wantSame := func(got, want *Model, explained bool) {
@@ -360,11 +300,8 @@ func TestClassifierReadsBeforePadding(t *testing.T) {
 				t.Errorf("%q: the ids are %d, want 2 as the last", input, b.Inputs[:n])
 			}
 			options := PredictOptions{Top: 2}
-			x, err1 := got.PredictAll(t.Context(), []string{input}, options)
-			y, err2 := want.PredictAll(t.Context(), []string{input}, options)
-			if err1 != nil || err2 != nil {
-				t.Fatal(err1, err2)
-			}
+			x := must.Get(got.PredictAll(t.Context(), []string{input}, options))(t)
+			y := must.Get(want.PredictAll(t.Context(), []string{input}, options))(t)
 			if x[0].Text != y[0].Text || math.Abs(x[0].LogProb-y[0].LogProb) > 1e-5 {
 				t.Errorf("%q: got %s with %g, want %s with %g", input, x[0].Text, x[0].LogProb, y[0].Text, y[0].LogProb)
 			}
@@ -387,9 +324,7 @@ func TestClassifierReadsBeforePadding(t *testing.T) {
 	if pad := m.Config.Head.Pad; pad == nil || *pad != 2 {
 		t.Errorf("the run has the head %+v, want the padding 2", m.Config.Head)
 	}
-	if err := m.Export(exported); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Export(exported))
 	wantSame(opened(exported), m, false) // its logits are divided by the run's temperature
 }
 
@@ -399,14 +334,9 @@ func TestBarredTokens(t *testing.T) {
 	text := func(generation string) string {
 		t.Helper()
 		write(t, filepath.Join(dir, "generation_config.json"), generation)
-		m, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Open(dir))(t)
 		var s strings.Builder
-		if _, err := m.Generate(t.Context(), &s, Prompt{Text: "abc"}, GenerateOptions{Sampler: m.Sampler(), MaxTokens: 9}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(m.Generate(t.Context(), &s, Prompt{Text: "abc"}, GenerateOptions{Sampler: m.Sampler(), MaxTokens: 9}))(t)
 		return s.String()
 	}
 	id := func(c byte) int { return 4 + strings.IndexByte("abcdefghijklmnopqrstuvwxyz .?|<>_\n", c) }

@@ -9,15 +9,13 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // TestFormatsOfRows reads one set of sentences from TSV, JSONL and CoNLL, and writes the answers back into each file.
 func TestFormatsOfRows(t *testing.T) {
 	tsv := made(t, withFile(t, "tagging", "a.tsv", strings.Repeat("the dog runs\tD N V\na dog\tD N\n", 20)))
-	answer, err := tsv.Predict("the dog runs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(tsv.Predict("the dog runs"))(t)
 	tags := strings.Fields(answer)
 	for _, test := range []struct{ name, file, content, columns, want string }{
 		{"JSONL", "a.jsonl", `{"tokens":["the","dog","runs"],"id":1,"tags":["D","N","V"]}` + "\n" + `{"tags":"D N","tokens":"a dog"}` + "\n", "columns: tokens and tags, keys of each line\n",
@@ -40,8 +38,7 @@ func TestFormatsOfRows(t *testing.T) {
 			}
 			c := withFile(t, "tagging", test.file, strings.Repeat(test.content, 20))
 			c.Data.Header = "yes"
-			_, err = New(c)
-			wantError(t, err, test.file+`" is JSONL or CoNLL, which has no header: leave out data.header`)
+			must.Refuse(New(c))(t, test.file+`" is JSONL or CoNLL, which has no header: leave out data.header`)
 			examples, _, err := ReadExamples(tsv.Model, task.Config.Data.File)
 			if err != nil || len(examples) != 40 || examples[0].Source != "the dog runs" || examples[0].Answer != "D N V" {
 				t.Errorf("error %v and examples %v, want 40", err, examples)
@@ -59,8 +56,7 @@ func TestFormatsOfRows(t *testing.T) {
 		c := small(t, name)
 		c.Data.File = conll
 		change(&c)
-		_, err := New(c)
-		wantError(t, err, "only the task tagging with units tokens reads such files")
+		must.Refuse(New(c))(t, "only the task tagging with units tokens reads such files")
 	}
 }
 
@@ -102,11 +98,11 @@ func TestPairs(t *testing.T) {
 		}
 	}
 	_, _, err := answered("left")
-	wantError(t, err, `data.columns must name 2 columns, the first text and the second text, got ["left"]`)
+	must.Fail(t, err, `data.columns must name 2 columns, the first text and the second text, got ["left"]`)
 	_, _, err = ReadExamples(task.Model, file)
-	wantError(t, err, `data.columns must name 3 columns, the first text, the second text and the label, got ["left"]`)
+	must.Fail(t, err, `data.columns must name 3 columns, the first text, the second text and the label, got ["left"]`)
 	_, _, err = ReadExamples(task.Model, file, file)
-	wantError(t, err, "several texts per row must be columns of one file")
+	must.Fail(t, err, "several texts per row must be columns of one file")
 
 	// Without Columns, a rule with Pairs reads the usual names.
 	c = withFile(t, "classification", "pairs.tsv", strings.Repeat("label\tpremise\thypothesis\nyes\ta\tb\nno\tb\tc\n", 30))
@@ -115,13 +111,10 @@ func TestPairs(t *testing.T) {
 		t.Errorf("the description is\n%s", l)
 	}
 	c.Task.Pairs, c.Data.Columns = false, []string{"1", "2", "3", "4"}
-	_, err = New(c)
-	wantError(t, err, `data.columns must name 2 columns, the text and the label, got ["1" "2" "3" "4"]; for two texts per row, name three`)
+	must.Refuse(New(c))(t, `data.columns must name 2 columns, the text and the label, got ["1" "2" "3" "4"]; for two texts per row, name three`)
 	c = withFile(t, "tagging", "pairs.tsv", strings.Repeat("a\tX\nb\tY\n", 30))
 	c.Data.Columns = []string{"1", "2", "3"}
-	_, err = New(c)
-	wantError(t, err, "must name 2 columns, the token list and the tag list, got")
+	must.Refuse(New(c))(t, "must name 2 columns, the token list and the tag list, got")
 	c.Data.Columns, c.Task.Pairs = nil, true
-	_, err = New(c)
-	wantError(t, err, "task.pairs can't be set: a task of kind tagging learns one text per row")
+	must.Refuse(New(c))(t, "task.pairs can't be set: a task of kind tagging learns one text per row")
 }

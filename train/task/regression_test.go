@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task/judge"
@@ -39,18 +40,12 @@ func TestRegression(t *testing.T) {
 			if c := task.Config.Task; math.Abs(c.Mean-1055) > 1 || math.Abs(c.Scale-math.Sqrt(525)) > 1 {
 				t.Errorf("the mean is %v and the scale %v, want about 1055 and 22.9", c.Mean, c.Scale)
 			}
-			run, err := ReadRun(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := must.Get(ReadRun(dir))(t)
 			s := run.Summary
 			if s.ScoreName != "r2" || *s.ValScore < 0.8 || judge.KindOf(&run.Config.Config).Score.Name != "r2" {
 				t.Errorf("the score is %s %v, want r2 of at least 0.8", s.ScoreName, *s.ValScore)
 			}
-			m, err := Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(Open(dir))(t)
 			r := judged(t, task, task.Examples(), PredictOptions{})
 			if got, want := r.Numbers.RSquared(), s.Answers["r2"]; got != want {
 				t.Errorf("Judge has R² %v, and the summary %v", got, want)
@@ -65,10 +60,7 @@ func TestRegression(t *testing.T) {
 			if got := r.String(); !strings.Contains(got, "R²: 0.") || !strings.Contains(got, "Spearman 0.") || strings.Contains(got, "right") {
 				t.Errorf("the report is\n%s", got)
 			}
-			answers, err := m.PredictAll(t.Context(), []string{"a b c 90", "\xff"}, PredictOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			answers := must.Get(m.PredictAll(t.Context(), []string{"a b c 90", "\xff"}, PredictOptions{}))(t)
 			content, err := json.Marshal(answers)
 			if want := fmt.Sprintf(`[{"input":"a b c 90","answer":%s},{"input":`, answers[0].Text); err != nil || !strings.HasPrefix(string(content), want) || strings.Contains(string(content), "probability") {
 				t.Errorf("in JSON, the answers are %s, %v, want them to begin with %s", content, err, want)
@@ -87,16 +79,10 @@ func TestRegressionRows(t *testing.T) {
 	if got := task.DescribeData(); !strings.Contains(got, `"many" isn't a number such as -12.5`) || !strings.Contains(got, "  numbers: mean 10") || !strings.Contains(got, "  constant: always answering 10") {
 		t.Errorf("the data are described as\n%s", got)
 	}
-	one, err := train.Evaluate(t.Context(), task.Problem())
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Get(train.Evaluate(t.Context(), task.Problem()))(t)
 	p := task.Problem()
 	p.ValidationSize = 1
-	each, err := train.Evaluate(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	each := must.Get(train.Evaluate(t.Context(), p))(t)
 	for name, want := range one {
 		if got := each[name]; !(math.Abs(got-want) <= 1e-4*math.Abs(want)) {
 			t.Errorf("%s is %v in batches of 1, and %v in larger ones", name, got, want)
@@ -120,13 +106,11 @@ func TestRegressionErrors(t *testing.T) {
 	} {
 		c := withFile(t, "regression", "rows.tsv", numberRows(50))
 		test.change(&c)
-		_, err := New(c)
-		wantError(t, err, test.want)
+		must.Refuse(New(c))(t, test.want)
 	}
 	c := withFile(t, "classification", "rows.tsv", numberRows(50))
 	c.Training.Loss = "huber"
-	_, err := New(c)
-	wantError(t, err, "task classification has only one loss: leave out training.loss")
+	must.Refuse(New(c))(t, "task classification has only one loss: leave out training.loss")
 }
 
 // A run that starts from another keeps its Mean and Scale, so that its head stays useful.
@@ -134,15 +118,10 @@ func TestRegressionFrom(t *testing.T) {
 	testseed.Slow(t)
 	first := withFile(t, "regression", "rows.tsv", numberRows(200))
 	task, dir := trained(t, first)
-	c, err := Named("regression", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Named("regression", 0))(t)
 	c.Data.File = filepath.Join(t.TempDir(), "more.tsv")
 	write(t, c.Data.File, strings.ReplaceAll(numberRows(100), "\t10", "\t20"))
-	if err := c.StartFrom(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.StartFrom(dir))
 	next := made(t, c)
 	if got, want := next.Config.Task, task.Config.Task; got.Mean != want.Mean || got.Scale != want.Scale || len(next.Loaded.Kept) != 0 {
 		t.Errorf("the mean is %v and the scale %v, want %v and %v; new parameters: %v", got.Mean, got.Scale, want.Mean, want.Scale, next.Loaded.Kept)
@@ -162,7 +141,7 @@ func TestDecimalCommas(t *testing.T) {
 		c.Data.Validation = 0
 		task, err := New(c)
 		if err != nil {
-			wantError(t, err, want)
+			must.Fail(t, err, want)
 			continue
 		}
 		var got []string

@@ -14,6 +14,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
@@ -108,9 +109,7 @@ func TestRowsInAnotherEncoding(t *testing.T) {
 		fmt.Fprintf(&s, "gr\xfcn %d,\x80\nwei\xdf %d,b\n", i, i)
 	}
 	c := withFile(t, "classification", "texts.csv", s.String())
-	if _, err := New(c); err == nil || !strings.Contains(err.Error(), "give its encoding, such as windows-1252") {
-		t.Errorf("without an encoding: got error %v", err)
-	}
+	must.Refuse(New(c))(t, "give its encoding, such as windows-1252")
 	c.Data.Encoding = "cp1252"
 	c.Data.ValidationFile = filepath.Join(t.TempDir(), "valid.csv.gz")
 	var packed bytes.Buffer
@@ -194,10 +193,7 @@ func TestBatchesOfRows(t *testing.T) {
 		}
 		for _, numbers := range buckets {
 			for some := range slices.Chunk(numbers, task.Config.Training.BatchSize/task.Config.Training.MicroBatches) {
-				b, err := p.Train.Batch(some)
-				if err != nil {
-					t.Fatal(err)
-				}
+				b := must.Get(p.Train.Batch(some))(t)
 				shapes[fmt.Sprint(b[0].Shape(), b[len(b)-1].Shape())] = true
 				rows += len(some)
 			}
@@ -218,17 +214,13 @@ func TestRowsFileChanges(t *testing.T) {
 			if s := run(t, made(t, c), dir, train.RunOptions{MaxSteps: 5}); !s.Unfinished {
 				t.Fatalf("after 5 steps, the summary is %+v, want an unfinished run", s)
 			}
-			saved, err := ReadConfig(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			saved := must.Get(ReadConfig(dir))(t)
 			moved := filepath.Join(t.TempDir(), "moved.tsv")
 			content := read(t, c.Data.File)
 			first, _, _ := strings.Cut(content, "\n")
 			write(t, c.Data.File, content+first+"\n")
 			write(t, moved, content)
-			_, err = New(saved)
-			wantError(t, err, "has changed since the run began")
+			must.Refuse(New(saved))(t, "has changed since the run began")
 			saved.Data.File = moved
 			rest := made(t, saved)
 			if s := run(t, rest, dir, train.RunOptions{}); s.Unfinished {
@@ -295,9 +287,7 @@ func TestClassWeights(t *testing.T) {
 	}
 	lossOf := func(task *Task) (loss float64) {
 		options := train.RunOptions{Seed: task.Config.Seed, MaxSteps: 1, OnStep: func(_, _ int, l float64) bool { loss = l; return true }}
-		if _, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, options); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, options))(t)
 		return loss
 	}
 	c.Training.LabelSmoothing = 0
@@ -335,8 +325,7 @@ func TestRowsErrors(t *testing.T) {
 		if test.change != nil {
 			test.change(&c)
 		}
-		_, err := New(c)
-		wantError(t, err, test.want)
+		must.Refuse(New(c))(t, test.want)
 	}
 }
 
@@ -376,7 +365,7 @@ func TestHeader(t *testing.T) {
 		}
 		task, err := New(c)
 		if err != nil {
-			wantError(t, err, test.want)
+			must.Fail(t, err, test.want)
 			if wrong := new(ConfigError); !errors.As(err, &wrong) {
 				t.Errorf("%s: got a %T, want a *ConfigError", test.name, err)
 			}
@@ -394,8 +383,7 @@ func TestSkipBad(t *testing.T) {
 	content := strings.Repeat("a\tx\nb\ty\n", 20) + strings.Repeat("c\n", 10)
 	c := withFile(t, "classification", "x.tsv", content)
 	c.Data.ValidationFile = withFile(t, "classification", "valid.tsv", content).Data.File
-	_, err := New(c)
-	wantError(t, err, "10 of 50 rows are bad; without data.skip_bad, heed leaves out at most one in a hundred: lines 41, 42, 43, 44, 45: the label (column 2) is missing")
+	must.Refuse(New(c))(t, "10 of 50 rows are bad; without data.skip_bad, heed leaves out at most one in a hundred: lines 41, 42, 43, 44, 45: the label (column 2) is missing")
 	c.Data.SkipBad = true
 	task := made(t, c)
 	const bad = ": lines 41, 42, 43, 44, 45: the label (column 2) is missing: the row has only 1 (fields between tabs); …"
@@ -480,8 +468,7 @@ func TestMergeLabels(t *testing.T) {
 	for _, name := range []string{"tagging", "seq2seq", "text"} {
 		c := small(t, name)
 		c.Data.MergeLabels = true
-		_, err := New(c)
-		wantError(t, err, "data.merge_labels")
+		must.Refuse(New(c))(t, "data.merge_labels")
 	}
 }
 
@@ -507,7 +494,7 @@ func TestHeaderOfOtherFiles(t *testing.T) {
 		file := withFile(t, "classification", "y.csv", test.content).Data.File
 		examples, _, err := ReadExamples(task.Model, file)
 		if test.examples == 0 {
-			wantError(t, err, file, test.want)
+			must.Fail(t, err, file, test.want)
 			continue
 		}
 		if err != nil || len(examples) != test.examples {
@@ -527,13 +514,9 @@ func TestTokenizersOfAFolder(t *testing.T) {
 	_, dir := trained(t, small(t, "seq2seq"))
 	path := filepath.Join(dir, runfolder.TargetTokenizerFile)
 	write(t, path, read(t, path)+"\n")
-	_, err := Open(dir)
-	wantError(t, err, runfolder.ConfigFile, "its target.json: its content doesn't match data.tokenizers_sha256: restore it")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	_, err = Open(dir)
-	wantError(t, err, "its target.json: ")
+	must.Refuse(Open(dir))(t, runfolder.ConfigFile, "its target.json: its content doesn't match data.tokenizers_sha256: restore it")
+	must.Do(t, os.Remove(path))
+	must.Refuse(Open(dir))(t, "its target.json: ")
 }
 
 // Rows must use little memory besides their text.
@@ -579,9 +562,7 @@ func TestStartFrom(t *testing.T) {
 	first, from := trained(t, small(t, "seq2seq"))
 	start := func(name, dir string, change func(c *Config)) Config {
 		c := small(t, name)
-		if err := c.StartFrom(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.StartFrom(dir))
 		if change != nil {
 			change(&c)
 		}
@@ -592,9 +573,7 @@ func TestStartFrom(t *testing.T) {
 	}
 	open := func(dir string) *Task { // a task with the weights of the folder
 		task := made(t, first.Config)
-		if err := task.Load(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, task.Load(dir))
 		return task
 	}
 	old := open(from)
@@ -610,13 +589,11 @@ func TestStartFrom(t *testing.T) {
 	run(t, made(t, c), whole, train.RunOptions{})
 
 	digits := withFile(t, "seq2seq", "digits.tsv", strings.Repeat("cat\t1\ndog\t2\n", 9)+"cow\tC O W\n")
-	if err := digits.StartFrom(from); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, digits.StartFrom(from))
 	if _, err := New(digits); err == nil {
 		t.Error("New accepts answers that the model of the other run can't write")
 	} else {
-		wantError(t, err, "digits.tsv", "training answers have symbols that the model of ", "start without its weights")
+		must.Fail(t, err, "digits.tsv", "training answers have symbols that the model of ", "start without its weights")
 	}
 
 	classifier := made(t, start("classification", from, nil))
@@ -634,21 +611,17 @@ func TestStartFrom(t *testing.T) {
 	if len(wider.Loaded.Kept) != len(wider.Params.All())-1 || slices.Contains(wider.Loaded.Kept, "decoder.head.bias") {
 		t.Errorf("for another width, the new parameters are %v, want all except the head's bias", wider.Loaded.Kept)
 	}
-	_, err := New(start("text", from, func(c *Config) { c.Model.Dim = 32 }))
-	wantError(t, err, "can't start from "+from+": none of its weights fit this model")
+	must.Refuse(New(start("text", from, func(c *Config) { c.Model.Dim = 32 })))(t, "can't start from "+from+": none of its weights fit this model")
 
 	// With another alphabet of the same size, the embedding and the head must be new.
 	_, copies := trained(t, smaller(t, Defaults(ownRule())))
 	own := ownRule()
 	own.Alphabet = "jihgfedcba"
 	c = smaller(t, Defaults(own))
-	_, err = ReadConfig(copies, own)
-	wantError(t, err, "the run's task own-rule differs from the known task of that name")
+	must.Refuse(ReadConfig(copies, own))(t, "the run's task own-rule differs from the known task of that name")
 	own.Name = "another"
 	c.Task = own
-	if err := c.StartFrom(copies); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.StartFrom(copies))
 	if got, want := made(t, c).Loaded.Kept, []string{"embedding.weight", "head.weight", "head.bias"}; !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
 		t.Errorf("with another alphabet, the new parameters are %v, want %v", got, want)
 	}
@@ -657,16 +630,10 @@ func TestStartFrom(t *testing.T) {
 	// weights have changed.
 	weights := filepath.Join(from, runfolder.WeightsFile)
 	write(t, weights, "other")
-	saved, err := ReadConfig(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	saved := must.Get(ReadConfig(dir))(t)
 	rest := made(t, saved)
-	_, err = rest.Train(t.Context(), filepath.Join(t.TempDir(), "new"), train.RunOptions{})
-	wantError(t, err, "its weights have changed since this run began")
-	if err := os.RemoveAll(from); err != nil {
-		t.Fatal(err)
-	}
+	must.Refuse(rest.Train(t.Context(), filepath.Join(t.TempDir(), "new"), train.RunOptions{}))(t, "its weights have changed since this run began")
+	must.Do(t, os.RemoveAll(from))
 	run(t, made(t, saved), dir, train.RunOptions{})
 	wantFiles(t, dir, whole, runfolder.ConfigFile, runfolder.WeightsFile, runfolder.HistoryFile)
 }
@@ -688,10 +655,7 @@ func TestBytePairs(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, runfolder.TokenizerFile)); err != nil || len(task.Config.Data.Tokenizers) != 1 {
 		t.Error(err)
 	}
-	m, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(dir))(t)
 	for _, input := range []string{"catdog", "né\x00 🙂"} { // byte pairs know all symbols
 		want, err := task.Predict(input)
 		if got, errGot := m.Predict(input); err != nil || errGot != nil || got != want {
@@ -699,9 +663,7 @@ func TestBytePairs(t *testing.T) {
 		}
 	}
 	again := small(t, "seq2seq")
-	if err := again.StartFrom(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, again.StartFrom(dir))
 	if next := made(t, again); len(next.Loaded.Kept)+len(next.Loaded.Unused) > 0 || next.Config.Data.SourceUnits != tokenizer.BPE {
 		t.Errorf("started from this run: got %+v, want all weights to fit", next.Loaded)
 	}
@@ -735,9 +697,7 @@ func TestSeveralLabels(t *testing.T) {
 		}
 	}
 	c := withFile(t, "classification", "x.jsonl", strings.Repeat(`{"text": "a", "label": ["spam", "toxic"]}`+"\n", 9))
-	_, err := New(c)
-	wantError(t, err, `the value of "label" is an array of 2 labels, but heed learns one label per row`)
+	must.Refuse(New(c))(t, `the value of "label" is an array of 2 labels, but heed learns one label per row`)
 	c = withFile(t, "classification", "x.tsv", strings.Repeat("a\ttoxic spam\nb\tspam toxic\nc\tspam\n", 9))
-	_, err = New(c)
-	wantError(t, err, `rows have several labels, such as "toxic spam"`)
+	must.Refuse(New(c))(t, `rows have several labels, such as "toxic spam"`)
 }

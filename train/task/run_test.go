@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train"
 )
@@ -67,15 +68,13 @@ func TestReadRun(t *testing.T) {
 	if _, err := made(t, c).Train(t.Context(), dir, train.RunOptions{}); !errors.Is(err, ErrFinished) {
 		t.Errorf("after changing the times and the report: got error %v, want ErrFinished", err)
 	}
-	if err := os.Remove(filepath.Join(dir, runfolder.TimesFile)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, runfolder.TimesFile)))
 	if r, err := ReadRun(dir); err != nil || slices.Max(r.Seconds) != 0 || len(r.Seconds) != 4 {
 		t.Errorf("without times: got %+v, %v, want 4 times of 0", r, err)
 	}
 	write(t, filepath.Join(dir, runfolder.HistoryFile), "{\"epoch\":0}\n{\"epo")
 	_, err = ReadRun(dir) // the history ends inside a line
-	wantError(t, err, runfolder.HistoryFile+" can't be read, or was changed: check 2: ")
+	must.Fail(t, err, runfolder.HistoryFile+" can't be read, or was changed: check 2: ")
 }
 
 // ReadRun must return an error if the history doesn't match the summary or, in an unfinished run, the checkpoint. A
@@ -133,7 +132,7 @@ func TestReadRunComparesHistory(t *testing.T) {
 			write(t, path, test.content)
 			r, err := ReadRun(test.dir)
 			if test.checks == 0 {
-				wantError(t, err, test.want, test.dir)
+				must.Fail(t, err, test.want, test.dir)
 			} else if err != nil || len(r.History) != test.checks || r.History[0].Step != 7 {
 				t.Errorf("got %+v, %v, want %d checks", r, err, test.checks)
 			}
@@ -142,9 +141,7 @@ func TestReadRunComparesHistory(t *testing.T) {
 	}
 	// A process that is killed after the last check and before the summary leaves such a folder. The checkpoint doesn't
 	// have that check, but the history and the weights do.
-	if err := os.Remove(filepath.Join(finished, runfolder.SummaryFile)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(finished, runfolder.SummaryFile)))
 	if r, err := ReadRun(finished); err != nil || len(r.History) != 5 {
 		t.Errorf("without a summary: got %+v, %v, want 5 checks", r, err)
 	}
@@ -152,9 +149,7 @@ func TestReadRunComparesHistory(t *testing.T) {
 	if r, err := ReadRun(finished); err != nil || len(r.History) != 5 || read(finished, runfolder.HistoryFile) != first(5) {
 		t.Errorf("resumed: got %+v, %v, want 5 checks", r, err)
 	}
-	if err := os.Remove(filepath.Join(two, runfolder.CheckpointFile)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(two, runfolder.CheckpointFile)))
 	if r, err := ReadRun(two); err != nil || len(r.History) != 2 {
 		t.Errorf("without a checkpoint: got %+v, %v, want 2 checks", r, err)
 	}

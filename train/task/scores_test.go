@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task/judge"
 )
@@ -16,14 +17,9 @@ import (
 // keys returns the keys of an object in JSON, sorted.
 func keys(t testing.TB, v any) []string {
 	t.Helper()
-	content, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(json.Marshal(v))(t)
 	var object map[string]any
-	if err := json.Unmarshal(content, &object); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(content, &object))
 	return slices.Sorted(maps.Keys(object))
 }
 
@@ -47,10 +43,7 @@ func TestScores(t *testing.T) {
 			}
 			task := ofRows(t, kind, rows)
 			run(t, task, filepath.Join(t.TempDir(), "run"), train.RunOptions{})
-			s, err := task.Evaluate(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(task.Evaluate(t.Context()))(t)
 			r := judged(t, task, task.Examples(), PredictOptions{})
 			got := judge.ScoresOf(task.Model, &s, r)
 			if want := slices.Sorted(slices.Values(append(more, always...))); !slices.Equal(keys(t, got), want) {

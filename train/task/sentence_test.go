@@ -8,19 +8,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // sentenceFolder makes a whole folder of one in testdata/sentence, with its weights.
 func sentenceFolder(t *testing.T, name string) string {
 	dir, home := t.TempDir(), filepath.Join("testdata", "sentence")
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(home, name))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(dir, os.DirFS(filepath.Join(home, name))))
 	_, kind, _ := strings.Cut(name, "-")
-	weights, err := os.ReadFile(filepath.Join(home, kind+".safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	weights := must.Get(os.ReadFile(filepath.Join(home, kind+".safetensors")))(t)
 	write(t, filepath.Join(dir, "model.safetensors"), string(weights))
 	return dir
 }
@@ -28,10 +25,7 @@ func sentenceFolder(t *testing.T, name string) string {
 // Folders that versions 2, 3, 5 and 6 of sentence-transformers wrote must give its vectors and scores, also for texts
 // that are cut.
 func TestSentenceTransformers(t *testing.T) {
-	content, err := os.ReadFile("testdata/sentence/answers.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile("testdata/sentence/answers.json"))(t)
 	var folders map[string]struct {
 		Inputs []string
 		Values [][]float64
@@ -41,10 +35,7 @@ func TestSentenceTransformers(t *testing.T) {
 	}
 	for name, want := range folders {
 		t.Run(name, func(t *testing.T) {
-			m, err := Open(sentenceFolder(t, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(Open(sentenceFolder(t, name)))(t)
 			if left := m.Config.CutsStart(); left != (name == "left-cross") {
 				t.Errorf("CutsStart: %t", left)
 			}
@@ -81,24 +72,14 @@ func TestSentenceTransformers(t *testing.T) {
 
 // A CrossEncoder must be exported with the function of its scores, and a model that began as one without it.
 func TestExportScores(t *testing.T) {
-	opened, err := Open(sentenceFolder(t, "6-cross"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := must.Get(Open(sentenceFolder(t, "6-cross")))(t)
 	c := withFile(t, "regression", "rows.tsv", strings.Repeat("the cat\t-7\nthe dog\t-9\na cat\t-6\na dog\t-8\n", 10))
-	if err := c.StartFrom(sentenceFolder(t, "6-cross")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.StartFrom(sentenceFolder(t, "6-cross")))
 	c.Mix, c.Training.MaxEpochs = false, 1
 	for _, m := range []*Model{opened, fitted(t, c).Model} {
 		dir := filepath.Join(t.TempDir(), "new")
-		if err := m.Export(dir); err != nil {
-			t.Fatal(err)
-		}
-		again, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Export(dir))
+		again := must.Get(Open(dir))(t)
 		got, err := again.PredictAll(t.Context(), []string{"the cat\twho sat?"}, PredictOptions{})
 		want, failed := m.PredictAll(t.Context(), []string{"the cat\twho sat?"}, PredictOptions{})
 		if err != nil || failed != nil || math.Abs(*got[0].Number-*want[0].Number) > 1e-4 || (m == opened) != (*want[0].Number > 0) {

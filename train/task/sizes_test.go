@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/model"
 )
@@ -37,10 +38,7 @@ func TestChosenStopping(t *testing.T) {
 		{"a rule", "copy", 5000, nil, chosen{0, 3, 0}},
 		{"a text", "text", 5000, nil, chosen{0, 3, 0}},
 	} {
-		c, err := Named(test.task, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(Named(test.task, 0))(t)
 		if test.change != nil {
 			test.change(&c.Training)
 		}
@@ -54,9 +52,7 @@ func TestChosenStopping(t *testing.T) {
 		if err == nil {
 			err = c.Apply(p.Name)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		c.Training.plan(5000)
 		if got := (chosen{c.Training.CheckEvery, c.Training.Stopping.Patience, c.Training.Stopping.MinDelta}); got != (chosen{}) {
 			t.Errorf("preset %s: CheckEvery, Patience and MinDelta are %v, want 0", p.Name, got)
@@ -129,10 +125,7 @@ func TestChosenEpochs(t *testing.T) {
 		{true, "", 6, 20}, {true, "", 45, 6}, {true, model.TuneLoRA, 6, 20}, {true, "", 300, 3},
 		{true, model.TuneHead, 1, 20}, {true, model.TuneHead, 6, 20}, {true, model.TuneHead, 300, 3},
 	} {
-		c, err := Named("classification", 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(Named("classification", 0))(t)
 		c.Tune = test.tune
 		if test.published {
 			c.Task.Published.Tokens = 10

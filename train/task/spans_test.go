@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // Spans point into the input, whatever is between its tokens.
@@ -38,10 +39,7 @@ func TestAnswerSpans(t *testing.T) {
 	inputs := []string{" ann  saw rome", "bob saw ann lee 3", "x", ""}
 	for rows, marked := range map[string]bool{someEntities(): true, someRows(data.KindTagging): false} {
 		task := fitted(t, ofRows(t, data.KindTagging, rows).Config)
-		answers, err := task.PredictAll(t.Context(), inputs, PredictOptions{Top: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		answers := must.Get(task.PredictAll(t.Context(), inputs, PredictOptions{Top: 2}))(t)
 		found := 0
 		for _, a := range answers {
 			want := task.SpansOf(a.Input, strings.Fields(a.Text))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/logit"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task/judge"
@@ -46,7 +47,7 @@ func TestIntoWords(t *testing.T) {
 		t.Errorf("got %q, %v", row, err)
 	}
 	long := []string{strings.Repeat(".", 1<<20), "B-" + strings.Repeat("x", 1<<20)}
-	wantError(t, intoWords(long, text.Words), "the words of the row and their tags have more than 4 MiB")
+	must.Fail(t, intoWords(long, text.Words), "the words of the row and their tags have more than 4 MiB")
 }
 
 // A model of words finds entities in plain text, and answers pre-split rows with one tag per token.
@@ -67,22 +68,17 @@ func TestTaggingWords(t *testing.T) {
 	c.Model.Dim, c.Model.Layers, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 16, 1, 6, 0.01
 	m := fitted(t, c).Model
 
-	answers, err := m.PredictAll(t.Context(), []string{"In Al-Ain, Zoë's cat."}, PredictOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	answers := must.Get(m.PredictAll(t.Context(), []string{"In Al-Ain, Zoë's cat."}, PredictOptions{}))(t)
 	if a := answers[0]; a.Text != "O B-LOC I-LOC I-LOC O B-PER O O O O" ||
 		!slices.Equal(a.Spans, []Span{span("LOC", 3, 9, "Al-Ain"), span("PER", 11, 15, "Zoë")}) {
 		t.Errorf("got %+v", a)
 	}
 
 	file := filepath.Join(t.TempDir(), "new.conll")
-	if err := os.WriteFile(file, []byte("In\nAl-Ain\n,\nZoë\n's\n\nTom\nin\nU.S.\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("In\nAl-Ain\n,\nZoë\n's\n\nTom\nin\nU.S.\n"), 0o666))
 	var out strings.Builder
 	var spans [][]Span
-	err = PredictFile(t.Context(), m, file, &out, PredictOptions{Top: 2}, []string{"answer"}, func(_ int, a Answer) []any {
+	err := PredictFile(t.Context(), m, file, &out, PredictOptions{Top: 2}, []string{"answer"}, func(_ int, a Answer) []any {
 		spans = append(spans, a.Spans)
 		if len(a.Top) != 2 || a.Top[0].Text != a.Text {
 			t.Errorf("got the likeliest answers %+v to %q", a.Top, a.Text)
@@ -96,9 +92,7 @@ func TestTaggingWords(t *testing.T) {
 		t.Errorf("got the spans %+v", spans)
 	}
 	examples, _, err := ReadExamples(m, c.Data.File)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r, err := judge.Answers(t.Context(), m, examples[:20], PredictOptions{})
 	if err != nil || r.Entities.Total().F1 < 0.99 || r.UnknownReferences > 0 {
 		t.Errorf("got %v, %v, want all entities found", r, err)
@@ -123,34 +117,27 @@ func TestTaggingPublished(t *testing.T) {
 		}
 	}
 	c := withFile(t, "tagging", "rows.conll", rows.String())
-	if err := c.StartFrom(publishedFolder(t, "bert")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.StartFrom(publishedFolder(t, "bert")))
 	c.Mix = false
 	c.Training.BatchSize, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 16, 12, 0.005
 	m := fitted(t, c).Model
 
 	inputs := []string{"in u.s.\tzoe", "tom lee is", " ", strings.Repeat("a ", 20), "in bern zoe?"}
-	answers, err := m.PredictAll(t.Context(), inputs, PredictOptions{Top: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	answers := must.Get(m.PredictAll(t.Context(), inputs, PredictOptions{Top: 2}))(t)
 	if a := answers[0]; a.Text != "O B-LOC I-LOC I-LOC I-LOC B-PER" || len(a.Top) != 2 || !slices.Equal(a.Spans, []Span{span("LOC", 3, 7, "u.s."), span("PER", 8, 11, "zoe")}) {
 		t.Errorf("got %+v", a)
 	}
 	if a := answers[1]; a.Text != "B-PER I-PER O" || !slices.Equal(a.Spans, []Span{span("PER", 0, 7, "tom lee")}) {
 		t.Errorf("got %+v", a)
 	}
-	wantError(t, answers[2].Err, "must have 1 to 32 symbols, got 0")
-	wantError(t, answers[3].Err, "must have 1 to 32 symbols")
+	must.Fail(t, answers[2].Err, "must have 1 to 32 symbols, got 0")
+	must.Fail(t, answers[3].Err, "must have 1 to 32 symbols")
 	if a := answers[4]; a.Text != "O B-LOC B-PER O" || !slices.Equal(a.Spans, []Span{span("LOC", 3, 7, "bern"), span("PER", 8, 11, "zoe")}) {
 		t.Errorf("got %+v", a)
 	}
 	for _, a := range answers[:2] { // the logits say the same
 		_, outputs, err := m.Outputs(t.Context(), []string{a.Input}, mixture{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var tags []int
 		logProb := 0.0
 		for logits := range slices.Chunk(outputs[0].Network, m.Coder().Layout().Classes) {
@@ -165,14 +152,12 @@ func TestTaggingPublished(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "new.conll")
 	write(t, file, "in\nbern\n\ntom\nlee\nis\n")
 	var out strings.Builder
-	err = PredictFile(t.Context(), m, file, &out, PredictOptions{}, []string{"answer"}, func(_ int, a Answer) []any { return []any{a.Text} })
+	err := PredictFile(t.Context(), m, file, &out, PredictOptions{}, []string{"answer"}, func(_ int, a Answer) []any { return []any{a.Text} })
 	if want := "in O\nbern B-LOC\n\ntom B-PER\nlee I-PER\nis O\n"; err != nil || out.String() != want {
 		t.Errorf("got %q, %v, want %q", out.String(), err, want)
 	}
 	examples, _, err := ReadExamples(m, c.Data.File)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r, err := judge.Answers(t.Context(), m, examples[:20], PredictOptions{})
 	if err != nil || r.Entities.Total().F1 < 0.99 || r.Right != len(r.Judged) || r.Classes.Macro().Rows < 80 {
 		t.Errorf("got %v, %v, want all entities found, and tags counted per word", r, err)

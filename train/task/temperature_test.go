@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/task/judge"
 )
 
@@ -26,14 +27,8 @@ func TestTemperature(t *testing.T) {
 		t.Fatalf("the mixture is %+v, want a temperature above 1.2 for a model that learned noise", task.Mixture)
 	}
 	calibrated := judged(t, task, task.Examples(), PredictOptions{})
-	opened, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := judge.Answers(t.Context(), opened, task.Examples(), PredictOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := must.Get(Open(dir))(t)
+	again := must.Get(judge.Answers(t.Context(), opened, task.Examples(), PredictOptions{}))(t)
 	fitted := task.Mixture
 	task.Mixture = mixture{}
 	plain := judged(t, task, task.Examples(), PredictOptions{})

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task/judge"
@@ -45,23 +46,15 @@ func TestTextOfBytePairs(t *testing.T) {
 	if !strings.Contains(log.String(), fmt.Sprintf(", a text of %d characters, a vocabulary of 280, seed 1, ", task.Config.Data.Characters)) {
 		t.Errorf("the log %q doesn't have the sizes of the text and the vocabulary", log.String())
 	}
-	saved, err := ReadConfig(half)
-	if err != nil {
-		t.Fatal(err)
-	}
+	saved := must.Get(ReadConfig(half))(t)
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere.txt")
-	if err := os.Rename(c.Data.File, elsewhere); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(c.Data.File, elsewhere))
 	saved.Data.File = elsewhere
 	rest := made(t, saved)
 	run(t, rest, half, train.RunOptions{Workers: 3})
 	wantFiles(t, half, dir, runfolder.WeightsFile, runfolder.HistoryFile, runfolder.TokenizerFile)
 
-	m, err := Open(dir) // the text was moved
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Open(dir))(t)                                     // the text was moved
 	for _, input := range []string{"hello", "garçon 世", "\x00 ✓"} { // byte pairs know all symbols
 		want, err := task.Predict(input)
 		if got, errGot := m.Predict(input); err != nil || errGot != nil || got != want || !utf8.ValidString(got) {
@@ -76,14 +69,8 @@ func TestTextOfBytePairs(t *testing.T) {
 	set := rest.set.(*textSet)
 	counted := 0
 	for n := range set.windows {
-		b, err := set.ValidationBatch([]int{n}, set.length, set.limit)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := set.Tokenizer().Decode(b.Targets)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(set.ValidationBatch([]int{n}, set.length, set.limit))(t)
+		text := must.Get(set.Tokenizer().Decode(b.Targets))(t)
 		for _, b := range []byte(text) {
 			if b < 0x80 || b >= 0xc0 { // first byte of a character
 				counted++
@@ -100,9 +87,7 @@ func TestTextOfBytePairs(t *testing.T) {
 
 	next := smallBPE(t, 0)
 	next.Data.SourceUnits = ""
-	if err := next.StartFrom(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, next.StartFrom(dir))
 	if next := made(t, next); len(next.Loaded.Kept)+len(next.Loaded.Unused) > 0 || next.Config.Task.Source.Len() != 280 {
 		t.Errorf("started from this run: got %+v, want all weights to fit", next.Loaded)
 	}
@@ -134,8 +119,7 @@ func TestTextUnits(t *testing.T) {
 	} {
 		c := small(t, "text")
 		test.change(&c)
-		_, err := New(c)
-		wantError(t, err, test.want)
+		must.Refuse(New(c))(t, test.want)
 	}
 }
 
@@ -143,9 +127,7 @@ func TestTextUnits(t *testing.T) {
 func TestTextOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	folder, lines := filepath.Join(dir, "folder"), filepath.Join(dir, "lines.jsonl")
-	if err := os.Mkdir(folder, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(folder, 0o777))
 	fox := strings.Repeat("The quick brown fox jumps over the lazy dog.\n", 40)
 	write(t, filepath.Join(folder, "a.txt"), fox)
 	write(t, filepath.Join(folder, "b.txt"), fox)
@@ -159,10 +141,7 @@ func TestTextOfFiles(t *testing.T) {
 			t.Errorf("units %q: got checksum %s, want %s, of the whole text", units, got, runfolder.Sum([]byte(text)))
 		}
 		run(t, task, filepath.Join(dir, "run"+string(units)), train.RunOptions{MaxSteps: 3})
-		saved, err := ReadConfig(filepath.Join(dir, "run"+string(units)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		saved := must.Get(ReadConfig(filepath.Join(dir, "run"+string(units))))(t)
 		again := made(t, saved)
 		if s := run(t, again, filepath.Join(dir, "run"+string(units)), train.RunOptions{}); s.Unfinished {
 			t.Errorf("units %q: after resuming, the run is unfinished", units)
@@ -174,27 +153,19 @@ func TestTextOfFiles(t *testing.T) {
 
 		added := filepath.Join(folder, "c.txt")
 		write(t, added, "The dog.")
-		_, err = New(saved)
-		wantError(t, err, "has changed since the run began")
-		if err := os.Remove(added); err != nil {
-			t.Fatal(err)
-		}
+		must.Refuse(New(saved))(t, "has changed since the run began")
+		must.Do(t, os.Remove(added))
 		first := filepath.Join(folder, "a.txt")
 		write(t, first, strings.Replace(fox, "quick", "quack", 1))
-		_, err = New(saved)
-		wantError(t, err, "has changed since the run began")
-		if err := os.Remove(first); err != nil {
-			t.Fatal(err)
-		}
-		_, err = New(saved)
-		wantError(t, err, "has changed since the run began")
+		must.Refuse(New(saved))(t, "has changed since the run began")
+		must.Do(t, os.Remove(first))
+		must.Refuse(New(saved))(t, "has changed since the run began")
 		write(t, first, fox)
 		made(t, saved)
 	}
 	c := small(t, "classification")
 	c.Data.MoreFiles = []string{lines}
-	_, err := New(c)
-	wantError(t, err, "data.more_files are for texts, not for task classification")
+	must.Refuse(New(c))(t, "data.more_files are for texts, not for task classification")
 }
 
 // If the text, the tokenizer or the units were changed, New or Open must return an error.
@@ -204,22 +175,16 @@ func TestTextOfBytePairsThatChanges(t *testing.T) {
 	c.Training.MaxEpochs = 1
 	_, dir := trained(t, c)
 	write(t, c.Data.File, manyScripts+"more\n")
-	saved, err := ReadConfig(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = New(saved)
-	wantError(t, err, "has changed since the run began")
+	saved := must.Get(ReadConfig(dir))(t)
+	must.Refuse(New(saved))(t, "has changed since the run began")
 
 	path := filepath.Join(dir, runfolder.ConfigFile)
 	config := read(t, path)
 	write(t, path, strings.Replace(config, `"source_units": "bpe",`, "", 1))
-	_, err = Open(dir)
-	wantError(t, err, "config.json")
+	must.Refuse(Open(dir))(t, "config.json")
 	write(t, path, config)
 	write(t, filepath.Join(dir, runfolder.TokenizerFile), "{}")
-	_, err = Open(dir)
-	wantError(t, err, "its tokenizer.json", "restore it")
+	must.Refuse(Open(dir))(t, "its tokenizer.json", "restore it")
 }
 
 // pieces is a writer that keeps the text of each call of Write.
@@ -259,14 +224,9 @@ func TestGenerateBytePairs(t *testing.T) {
 // Generate must write a space before each token if the user's tokenizer splits the text at spaces.
 func TestGenerateTokens(t *testing.T) {
 	c := smallBPE(t, 0)
-	var err error
-	if c.Task.Source, err = tokenizer.New(tokenizer.Tokens, slices.Values([]string{manyScripts}), 0); err != nil {
-		t.Fatal(err)
-	}
+	c.Task.Source = must.Get(tokenizer.New(tokenizer.Tokens, slices.Values([]string{manyScripts}), 0))(t)
 	var got pieces
-	if _, err := made(t, c).Generate(t.Context(), &got, Prompt{Text: "Le garçon"}, GenerateOptions{MaxTokens: 3, Echo: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(made(t, c).Generate(t.Context(), &got, Prompt{Text: "Le garçon"}, GenerateOptions{MaxTokens: 3, Echo: true}))(t)
 	if text := strings.Join(got, ""); !strings.HasPrefix(text, "Le garçon ") || len(strings.Fields(text)) != 5 || len(got) != 4 {
 		t.Errorf("Generate writes %q, want the prompt and 3 tokens", got)
 	}
@@ -275,11 +235,7 @@ func TestGenerateTokens(t *testing.T) {
 // TestForeignTokenizer checks that New refuses a tokenizer that Open would refuse in the run folder.
 func TestForeignTokenizer(t *testing.T) {
 	c := smallBPE(t, 0)
-	var err error
 	file := `{"version": "1.0", "model": {"type": "BPE", "unk_token": "a", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}}`
-	if c.Task.Source, err = tokenizer.Read(strings.NewReader(file)); err != nil {
-		t.Fatal(err)
-	}
-	_, err = New(c)
-	wantError(t, err, "a run folder can't have this tokenizer, a *tokenizer.Pipeline: it isn't a tokenizer.json for characters, tokens, words or bpe that heed has written: line 1 ")
+	c.Task.Source = must.Get(tokenizer.Read(strings.NewReader(file)))(t)
+	must.Refuse(New(c))(t, "a run folder can't have this tokenizer, a *tokenizer.Pipeline: it isn't a tokenizer.json for characters, tokens, words or bpe that heed has written: line 1 ")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // A label is answered if its probability is at least the threshold. The answer comes first among the alternatives, with
@@ -16,10 +17,7 @@ func TestThreshold(t *testing.T) {
 	t.Parallel()
 	task := fitted(t, rowsConfig(t, data.KindClassification, someRows(data.KindClassification)))
 	inputs := slices.Compact(slices.Sorted(task.set.(*rowSet).Train.Sources()))
-	likelier, err := task.PredictAll(t.Context(), inputs, PredictOptions{Top: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	likelier := must.Get(task.PredictAll(t.Context(), inputs, PredictOptions{Top: 2}))(t)
 	p := make([]float64, len(inputs)) // probability of vowel
 	for i, a := range likelier {
 		p[i] = math.Exp(a.LogProb)
@@ -34,10 +32,7 @@ func TestThreshold(t *testing.T) {
 		top   int
 	}{{"vowel", middle, 0}, {"vowel", middle, 1}, {"vowel", middle, 2}, {"other", 1 - middle + 1e-4, 0}, {"vowel", 0, 2}, {"vowel", 1, 0}} {
 		o := PredictOptions{Top: test.top, Threshold: Threshold{Label: test.label, P: test.p}}
-		answers, err := task.PredictAll(t.Context(), inputs, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answers := must.Get(task.PredictAll(t.Context(), inputs, o))(t)
 		var counts [2]int
 		for i, a := range answers {
 			of := p[i]

@@ -29,10 +29,7 @@ func TestTraining(t *testing.T) {
 			t.Fatalf("decoded from JSON: got %+v, want %+v", back.Training, c.Training)
 		}
 		task := made(t, c)
-		r, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: task.Config.Seed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: task.Config.Seed}))(t)
 		first, last := r.History[0], r.History[len(r.History)-1]
 		if last.TrainLoss >= first.TrainLoss {
 			t.Errorf("the loss went from %v to %v, want it to fall", first.TrainLoss, last.TrainLoss)
@@ -79,12 +76,8 @@ func TestLeftovers(t *testing.T) {
 	for _, name := range append(keep, remove...) {
 		write(t, filepath.Join(dir, name), "")
 	}
-	if err := os.Chtimes(filepath.Join(dir, ".report.html.tmp-1"), time.Now(), time.Now().Add(-time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, ".config.json.tmp-3"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(filepath.Join(dir, ".report.html.tmp-1"), time.Now(), time.Now().Add(-time.Hour)))
+	must.Do(t, os.Mkdir(filepath.Join(dir, ".config.json.tmp-3"), 0o777))
 	run(t, made(t, small(t, "copy")), dir, train.RunOptions{MaxSteps: 1})
 	for _, name := range append(keep, ".config.json.tmp-3") {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {

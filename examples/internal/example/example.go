@@ -35,6 +35,15 @@ func Status(err error, stdout, stderr io.Writer) int {
 	return 1
 }
 
+// Must returns v. It panics if err isn't nil. Like gorgonia.Must, it is for calls that can't fail, because the flags
+// bound all sizes.
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // A CallError says what is wrong with the arguments of a call. Its message lists the flags.
 type CallError struct {
 	Err   error

@@ -52,13 +52,8 @@ func AttendScores(scores *tensor.Dense, scale float64) (*Stages, error) {
 }
 
 // AddProjections adds the queries, keys and values of self-attention over x as the stages Q, K and V.
-func (s *Stages) AddProjections(b *layers.Build, a *layers.MultiHeadAttention, x *G.Node) error {
+func (s *Stages) AddProjections(b *layers.Build, a *layers.MultiHeadAttention, x *G.Node) {
 	for i, l := range []*layers.Linear{a.Query, a.Key, a.Value} {
-		projected, err := l.Forward(b, x) // (n, D) x (H·K, D)ᵀ -> (n, H·K)
-		if err != nil {
-			return err
-		}
-		s.Add(string("QKV"[i]), projected)
+		s.Add(string("QKV"[i]), G.Must(l.Forward(b, x))) // (n, D) x (H·K, D)ᵀ -> (n, H·K)
 	}
-	return nil
 }

@@ -78,9 +78,7 @@ func TestAgreesWithScikitLearn(t *testing.T) {
 			}
 			o.constants, o.tolerance = []float64{0.5}, 1e-6
 			m, held, err := Classes(t.Context(), train, g.Labels, 3, linear.Rows{}, nil, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if got, want := m.Features()-o.Width-1, g.Features; !o.Bare && got != want || o.Bare && got != 0 || len(held.Scores) != 150 || len(held.Rows) != 50 {
 				t.Errorf("got %d n-grams, want %d, or 0 for vectors alone, and %d held-out scores, want 150", got, want, len(held.Scores))
 			}
@@ -97,9 +95,8 @@ func TestAgreesWithScikitLearn(t *testing.T) {
 				near(t, "layer", got, test.svm[0], 1e-4)
 			}
 			o.constants, o.tolerance = []float64{0.7}, 1e-9
-			if m, _, err = Numbers(t.Context(), train, g.Numbers, linear.Rows{}, nil, o); err != nil {
-				t.Fatal(err)
-			}
+			m, _, err = Numbers(t.Context(), train, g.Numbers, linear.Rows{}, nil, o)
+			must.Do(t, err)
 			near(t, "numbers", m.ScoresOf(test20, 1), test.ridge, 1e-5)
 		})
 	}
@@ -222,9 +219,7 @@ func TestFitRefuses(t *testing.T) {
 		{"too many classes", two, []int{0, 1}, linear.MaxWeights, Options{}, ErrTooLarge.Error()},
 	} {
 		_, _, err := Classes(t.Context(), test.train, test.labels, test.classes, linear.Rows{}, nil, test.options)
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: got error %v, want %q", test.name, err, test.want)
-		}
+		must.Fail(t, err, test.want)
 		if tooLarge := strings.HasPrefix(test.name, "too many"); errors.Is(err, ErrTooLarge) != tooLarge {
 			t.Errorf("%s: %v wraps ErrTooLarge: %t", test.name, err, !tooLarge)
 		}
@@ -271,19 +266,12 @@ func TestFile(t *testing.T) {
 			rows.Vectors = append(rows.Vectors, float32(i%5))
 		}
 		m, _, err := Classes(t.Context(), rows, labels, 3, linear.Rows{}, nil, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var file bytes.Buffer
 		must.Do(t, safetensors.Write(&file, m.Tensors(), nil))
 		tensors, _, err := safetensors.Read(&file, int64(file.Len()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := linear.FromTensors(tensors)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		again := must.Get(linear.FromTensors(tensors))(t)
 		if !slices.Equal(again.ScoresOf(rows, 1), m.ScoresOf(rows, 1)) {
 			t.Errorf("%+v: the model that was read gives other scores", o)
 		}
@@ -342,12 +330,7 @@ func TestTokenGrams(t *testing.T) {
 	got := ""
 	for i := range tokens {
 		m.Scores(scores, new(linear.Scratch), linear.Neighbours(tokens, i), nil)
-		best := 0
-		for class, score := range scores {
-			if score > scores[best] {
-				best = class
-			}
-		}
+		best := slices.Index(scores, slices.Max(scores))
 		got += tags[best : best+1]
 	}
 	if want := "PVDNR"; got != want {
@@ -379,8 +362,7 @@ func BenchmarkVectors(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		if _, _, err := Classes(b.Context(), rows, labels, classes, linear.Rows{}, nil, Options{Width: width}); err != nil {
-			b.Fatal(err)
-		}
+		_, _, err := Classes(b.Context(), rows, labels, classes, linear.Rows{}, nil, Options{Width: width})
+		must.Do(b, err)
 	}
 }

@@ -19,9 +19,7 @@ import (
 // Judge a classification model on another file, and predict the labels of new texts.
 func ExampleAnswers() {
 	dir, err := os.MkdirTemp("", "heed")
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer os.RemoveAll(dir)
 	labels := map[string]string{"apple": "fruit", "pear": "fruit", "dog": "animal", "cat": "animal"}
 	var rows []string
@@ -34,39 +32,26 @@ func ExampleAnswers() {
 	}
 	slices.Sort(rows)
 	learned, other := filepath.Join(dir, "learned.csv"), filepath.Join(dir, "other.csv")
-	if err := os.WriteFile(learned, []byte("text,label\n"+strings.Join(rows, "")), 0o666); err != nil {
-		log.Fatal(err)
-	}
+	check(os.WriteFile(learned, []byte("text,label\n"+strings.Join(rows, "")), 0o666))
 	if err := os.WriteFile(other, []byte("text,label\na red dog,animal\nthe old pear,fruit\nmy cat,pet\n"), 0o666); err != nil {
 		log.Fatal(err)
 	}
 	config, err := task.Named("classification", 0)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	config.Data.File = learned
 	config.Training.Optimizer.LearningRate, config.Training.MaxEpochs = 0.01, 10
 	t, err := task.New(config)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if _, err := t.Train(context.Background(), filepath.Join(dir, "run"), train.RunOptions{}); err != nil {
-		log.Fatal(err)
-	}
+	check(err)
+	_, err = t.Train(context.Background(), filepath.Join(dir, "run"), train.RunOptions{})
+	check(err)
 
 	examples, _, err := task.ReadExamples(t.Model, other)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	report, err := judge.Answers(context.Background(), t.Model, examples, model.PredictOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	fmt.Printf("%d of %d right, %d with an unknown label\n", report.Right, len(report.Judged), report.UnknownReferences)
 	answers, err := t.PredictAll(context.Background(), []string{"a big cat", "one apple", ""}, model.PredictOptions{Top: 2})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	for _, a := range answers {
 		fmt.Printf("%q %v", a.Text, a.Err)
 		for _, t := range a.Top {
@@ -79,4 +64,10 @@ func ExampleAnswers() {
 	// "animal" <nil>, animal true, fruit false
 	// "fruit" <nil>, fruit true, animal false
 	// "" "": task classification: the source is empty, want 1 to 64 symbols
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

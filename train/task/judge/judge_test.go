@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/model"
 )
 
@@ -49,14 +50,9 @@ func TestReportBLEU(t *testing.T) {
 // keys returns the keys of an object in JSON, sorted.
 func keys(t testing.TB, v any) []string {
 	t.Helper()
-	content, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(json.Marshal(v))(t)
 	var object map[string]any
-	if err := json.Unmarshal(content, &object); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(content, &object))
 	return slices.Sorted(maps.Keys(object))
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/train/model"
 )
 
@@ -13,14 +14,10 @@ type attentionRequest struct {
 	Layer string  `json:"layer"`
 }
 
-// An attentionLayer has the attention weights of one layer: a label for each query (rows) and for each key (columns),
-// and the weights of each head, row by row.
+// An attentionLayer has the attention weights of one layer. Its Heads replace the Layer's in JSON.
 type attentionLayer struct {
-	Name    string    `json:"name"`
-	Meaning string    `json:"meaning"`
-	Rows    []string  `json:"rows"`
-	Columns []string  `json:"columns"`
-	Heads   []weights `json:"heads"`
+	heatmap.Layer
+	Heads []weights `json:"heads"`
 }
 
 // weights are encoded in JSON with four digits. A weight that isn't a finite number becomes null.
@@ -50,33 +47,29 @@ func (h *Handler) attention(w http.ResponseWriter, r *http.Request) error {
 	if request.Input == nil {
 		return failf(http.StatusBadRequest, "input must be a text, got none")
 	}
-	leave, err := h.session() // until the client has the whole answer, which may have megabytes
-	if err != nil {
-		return err
-	}
-	defer leave()
-	var a *model.Attention
-	var cut bool
-	err = h.Queue(r.Context(), 1, func() (err error) {
-		cut = h.model.Cuts(*request.Input)
-		a, err = h.model.Attention(*request.Input, request.Layer)
-		return err
-	})
-	if err != nil {
-		return inputError(err)
-	}
-	layers := make([]attentionLayer, len(a.Layers))
-	for i, l := range a.Layers {
-		layers[i] = attentionLayer{Name: l.Name, Meaning: l.Meaning, Rows: l.Rows, Columns: l.Columns}
-		for _, head := range l.Heads {
-			layers[i].Heads = append(layers[i].Heads, head)
+	return h.inSession(func() error { // until the client has the whole answer, which may have megabytes
+		var a *model.Attention
+		var cut bool
+		if err := h.queue(r.Context(), 1, func() (err error) {
+			cut = h.model.Cuts(*request.Input)
+			a, err = h.model.Attention(*request.Input, request.Layer)
+			return err
+		}); err != nil {
+			return inputError(err)
 		}
-	}
-	return h.Write(w, struct {
-		Input  string           `json:"input"`
-		Answer string           `json:"answer"`
-		Cut    bool             `json:"cut"`
-		Key    string           `json:"key"`
-		Layers []attentionLayer `json:"layers"`
-	}{a.Input, a.Answer, cut, a.Key, layers})
+		layers := make([]attentionLayer, len(a.Layers))
+		for i, l := range a.Layers {
+			layers[i].Layer = heatmap.Layer(l)
+			for _, head := range l.Heads {
+				layers[i].Heads = append(layers[i].Heads, head)
+			}
+		}
+		return h.reply(w, struct {
+			Input  string           `json:"input"`
+			Answer string           `json:"answer"`
+			Cut    bool             `json:"cut"`
+			Key    string           `json:"key"`
+			Layers []attentionLayer `json:"layers"`
+		}{a.Input, a.Answer, cut, a.Key, layers})
+	})
 }

@@ -16,9 +16,9 @@ func (h *Handler) describe(w http.ResponseWriter, _ *http.Request) error {
 	for path, e := range h.endpoints {
 		operation := h.operation(path)
 		operation["responses"].(object)["default"] = answered("an error, as one line of text", "application/json", fields("error", textSchema))
-		paths[path] = object{strings.ToLower(e.Method): operation}
+		paths[path] = object{strings.ToLower(e.method): operation}
 	}
-	return h.Write(w, object{
+	return h.reply(w, object{
 		"openapi": "3.1.0",
 		"info":    object{"title": "heed: " + rule.Name, "summary": rule.About, "version": "1"},
 		"servers": []object{{"url": "."}},

@@ -32,26 +32,17 @@ func Example() {
 	config.Model.Layers = 1
 	config.Training.MaxEpochs = 2
 	t, err := task.New(config)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	dir, err := os.MkdirTemp("", "heed")
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer os.RemoveAll(dir)
-	if _, err := t.Train(context.Background(), dir, train.RunOptions{}); err != nil {
-		log.Fatal(err)
-	}
+	_, err = t.Train(context.Background(), dir, train.RunOptions{})
+	check(err)
 
 	model, err := model.Open(dir) // in the program that serves the model
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	handler, err := serve.New(model, serve.Options{MaxInputs: 10})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	mux := http.NewServeMux()
 	mux.Handle("/complement/", http.StripPrefix("/complement", handler))
 	mux.HandleFunc("/hello", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello\n") })
@@ -61,13 +52,9 @@ func Example() {
 
 	for _, body := range []string{`{"input": ["2024", "x"]}`, `{"input": []}`} {
 		answer, err := http.Post(server.URL+"/complement/predict", "application/json", strings.NewReader(body))
-		if err != nil {
-			log.Fatal(err)
-		}
+		check(err)
 		text, err := io.ReadAll(answer.Body)
-		if err != nil {
-			log.Fatal(err)
-		}
+		check(err)
 		answer.Body.Close()
 		probability := regexp.MustCompile(`(0\.9)[0-9]+`) // its digits depend on the processor
 		fmt.Print(answer.Status, " ", probability.ReplaceAllString(string(text), "$1"))
@@ -75,4 +62,10 @@ func Example() {
 	// Output:
 	// 200 OK {"answers":[{"input":"2024","answer":"7975","probability":0.9},{"input":"x","unknown":true,"error":"task complement: source \"x\": symbol 'x' at position 0 (from 0) isn't one of the 10 known: \"0123456789\""}]}
 	// 400 Bad Request {"error":"input must be a text, or a list of 1 to 10 texts, got 0"}
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // The service refuses a body with one line, or the values in it are within the limits.
@@ -16,14 +18,8 @@ func FuzzRequest(f *testing.F) {
 		f.Add(body)
 	}
 	o := Options{MaxBody: 1000, MaxInputs: 3, MaxTokens: 50}
-	seq2seq, err := New(named(f, "dates"), o)
-	if err != nil {
-		f.Fatal(err)
-	}
-	text, err := New(writer(f), o)
-	if err != nil {
-		f.Fatal(err)
-	}
+	seq2seq := must.Get(New(named(f, "dates"), o))(f)
+	text := must.Get(New(writer(f), o))(f)
 	f.Fuzz(func(t *testing.T, body string) {
 		request := func() *http.Request {
 			r := httptest.NewRequest("POST", "/", strings.NewReader(body))

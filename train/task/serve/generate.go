@@ -71,7 +71,7 @@ func (h *Handler) generate(w http.ResponseWriter, r *http.Request) error {
 	}
 	s := &stream{h: h, w: w}
 	reason, cut := "tokens", false
-	err = h.Session(func() error {
+	err = h.inSession(func() error {
 		cut = h.model.Cuts(g.Prompt)
 		written, err := h.model.Generate(r.Context(), s, model.Prompt{Text: g.Prompt}, g.options(h.model.Sampler()))
 		if written.Finish == "stop" {
@@ -102,36 +102,19 @@ func (h *Handler) generate(w http.ResponseWriter, r *http.Request) error {
 func inputError(err error) error {
 	var wrong *model.InputError
 	if errors.As(err, &wrong) {
-		return &Error{http.StatusUnprocessableEntity, wrong.Err}
+		return &statusError{http.StatusUnprocessableEntity, wrong.Err}
 	}
 	return err
 }
 
-// Session calls f, which may write text for long. If Options.Sessions calls are already in progress, it returns an
-// *Error with status 503 instead. If f panics, Session logs that and returns an error.
-func (h *Handler) Session(f func() error) error {
-	leave, err := h.session()
-	if err != nil {
-		return err
+// inSession calls f, which may write text for long. If Options.Sessions calls are already in progress, it returns an
+// error with status 503 instead. If f panics, inSession logs that and returns an error.
+func (h *Handler) inSession(f func() error) error {
+	if !h.sessions.take() {
+		return failf(http.StatusServiceUnavailable, "%d generations and attention requests are already in progress: try again later", cap(h.sessions))
 	}
-	defer leave()
+	defer h.sessions.give()
 	return h.recovered(f)
-}
-
-// session counts a generation or an attention request that starts. It returns an error if too many are in progress.
-// Call leave at the end of the request.
-func (h *Handler) session() (leave func(), err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.sessions == h.options.Sessions {
-		return nil, failf(http.StatusServiceUnavailable, "%d generations and attention requests are already in progress: try again later", h.sessions)
-	}
-	h.sessions++
-	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.sessions--
-	}, nil
 }
 
 // A stream sends the text that is written to it as events.
@@ -148,9 +131,5 @@ func (s *stream) Write(b []byte) (int, error) {
 // send sends an event with a JSON object as data.
 func (s *stream) send(event string, object any) error {
 	s.begun = true
-	data, err := text.JSON(object)
-	if err != nil {
-		return err
-	}
-	return s.h.Event(s.w, event, string(data))
+	return s.h.event(s.w, event, object)
 }

@@ -22,8 +22,8 @@ type event struct{ name, data string }
 
 // events starts a generation and returns a function that reads the next event. At the end of the stream, the function
 // returns a zero event.
-func events(ctx context.Context, s *httptest.Server, body string) (next func() event, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/generate", strings.NewReader(body))
+func events(ctx context.Context, url, body string) (next func() event, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -53,15 +53,18 @@ func events(ctx context.Context, s *httptest.Server, body string) (next func() e
 	}, nil
 }
 
-// Streams at the same time send the texts that Model.Generate writes, and the reason for their end.
+// Streams at the same time send the texts that Model.Generate writes, and the reason for their end. Streams of OpenAI's
+// API have the same texts.
 func TestGenerate(t *testing.T) {
 	t.Parallel()
 	m := writer(t)
-	_, s := start(t, m, Options{})
+	h, s := start(t, m, Options{})
+	v1 := httptest.NewServer(h.OpenAI("fox"))
+	defer v1.Close()
 	c := &clients{T: t}
 	for seed := range 8 {
 		c.do(func() error {
-			next, err := events(t.Context(), s, fmt.Sprintf(`{"prompt": "The", "tokens": 30, "temperature": 0.7, "top_k": 9, "top_p": 0.9, "seed": %d}`, seed))
+			next, err := events(t.Context(), s.URL+"/generate", fmt.Sprintf(`{"prompt": "The", "tokens": 30, "temperature": 0.7, "top_k": 9, "top_p": 0.9, "seed": %d}`, seed))
 			if err != nil {
 				return err
 			}
@@ -85,6 +88,11 @@ func TestGenerate(t *testing.T) {
 			if got.String() != want.String() {
 				return fmt.Errorf("got %q, want %q after The", got.String(), want.String())
 			}
+			body := fmt.Sprintf(`{"prompt": "The", "max_tokens": 30, "temperature": 0.7, "top_k": 9, "top_p": 0.9, "seed": %d, "stream": true}`, seed)
+			status, list, err := postOpenAI(t.Context(), v1.URL+"/v1/completions", body)
+			if text, finish := joined(list); err != nil || status != 200 || text != want.String() || finish != "length" {
+				return fmt.Errorf("seed %d: got %d, %q, %s, %v, want %q", seed, status, text, finish, err, want.String())
+			}
 			return nil
 		})
 	}
@@ -97,26 +105,28 @@ const endless = `{"prompt": "The", "tokens": 1000000000}`
 // A generation ends when its client disconnects, so that another session can begin.
 func TestGenerateGone(t *testing.T) {
 	h, s := start(t, writer(t), Options{MaxTokens: 1e9, Sessions: 1})
-	ctx, leave := context.WithCancel(t.Context())
-	next := must.Get(events(ctx, s, endless))(t)
-	if e := next(); e.name != "text" {
-		t.Errorf("the first event is %+v, want a text", e)
-	}
-	for path, body := range map[string]string{"/generate": endless, "/attention": `{"input": "The"}`} {
-		if got := replied(t, s.URL+path, body, 503); got.header.Get("Retry-After") == "" {
-			t.Errorf("a second session: got %+v, want the header Retry-After", got)
+	v1 := httptest.NewServer(h.OpenAI("fox"))
+	defer v1.Close()
+	for url, body := range map[string]string{s.URL + "/generate": endless, v1.URL + "/v1/completions": endlessStream} {
+		ctx, leave := context.WithCancel(t.Context())
+		next := must.Get(events(ctx, url, body))(t)
+		if e := next(); !strings.Contains(e.data, `"text"`) {
+			t.Errorf("the first event is %+v, want a text", e)
 		}
-	}
-	leave()
-	until(t, func() string {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if h.sessions > 0 {
-			return "the generation goes on after its client disconnected"
+		for url, body := range map[string]string{s.URL + "/generate": endless, s.URL + "/attention": `{"input": "The"}`, v1.URL + "/v1/completions": `{"prompt": "The"}`} {
+			if got := replied(t, url, body, 503); got.header.Get("Retry-After") == "" {
+				t.Errorf("a second session: got %+v, want the header Retry-After", got)
+			}
 		}
-		return ""
-	})
-	replied(t, s.URL+"/attention", `{"input": "The"}`, 200)
+		leave()
+		until(t, func() string {
+			if len(h.sessions) > 0 {
+				return "a session goes on"
+			}
+			return ""
+		})
+		replied(t, s.URL+"/attention", `{"input": "The"}`, 200)
+	}
 }
 
 // If a generation takes too long, or if the service ends, the last event gives the reason.
@@ -129,11 +139,11 @@ func TestGenerateCutOff(t *testing.T) {
 			o.Time = 100 * time.Millisecond
 		}
 		h, s := start(t, m, o)
-		next, err := events(t.Context(), s, endless)
+		next, err := events(t.Context(), s.URL+"/generate", endless)
 		for err != nil && o.Time > 0 && o.Time < time.Minute { // the time was over before the first event
 			o.Time *= 2
 			h, s = start(t, m, o)
-			next, err = events(t.Context(), s, endless)
+			next, err = events(t.Context(), s.URL+"/generate", endless)
 		}
 		must.Do(t, err)
 		e := next()

@@ -21,48 +21,48 @@ import (
 	"github.com/heed-go/heed/internal/webpage"
 )
 
-// An Error is an error with the HTTP status of its answer.
-type Error struct {
-	Status int
-	Err    error
+// A statusError is an error with the HTTP status of its answer.
+type statusError struct {
+	status int
+	err    error
 }
 
-func (e *Error) Error() string { return e.Err.Error() }
-func (e *Error) Unwrap() error { return e.Err }
+func (e *statusError) Error() string { return e.err.Error() }
+func (e *statusError) Unwrap() error { return e.err }
 
 func failf(status int, format string, args ...any) error {
-	return &Error{status, fmt.Errorf(format, args...)}
+	return &statusError{status, fmt.Errorf(format, args...)}
 }
 
 // Reasons why a request's context ends, other than a client that disconnects.
 var (
-	errTime   = &Error{http.StatusGatewayTimeout, errors.New("the request took too long: ask for less at a time, or try again later")}
-	errEnding = &Error{http.StatusServiceUnavailable, errors.New("the service is about to end: try again when it has been restarted")}
+	errTime   = &statusError{http.StatusGatewayTimeout, errors.New("the request took too long: ask for less at a time, or try again later")}
+	errEnding = &statusError{http.StatusServiceUnavailable, errors.New("the service is about to end: try again when it has been restarted")}
 )
 
-// fail answers a request with err. But if err isn't an Error and the request's context has ended, it answers with the
-// reason why the context has ended.
-func (h *Handler) fail(w http.ResponseWriter, ctx context.Context, err error, failed func(http.Header, *Error) any) {
-	e := &Error{http.StatusInternalServerError, err}
+// fail answers a request with err. But if err isn't a statusError and the request's context has ended, it answers with
+// the reason why the context has ended.
+func (h *Handler) fail(w http.ResponseWriter, ctx context.Context, err error, failed func(http.Header, *statusError) any) {
+	e := &statusError{http.StatusInternalServerError, err}
 	if !errors.As(err, &e) && ctx.Err() != nil && !errors.As(context.Cause(ctx), &e) {
 		return // the client has disconnected
 	}
-	if e.Status == http.StatusServiceUnavailable {
+	if e.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	h.write(w, e.Status, failed(w.Header(), e))
+	h.write(w, e.status, failed(w.Header(), e))
 }
 
 // failed returns the answer to a request of the Handler's own endpoints that has failed.
-func failed(_ http.Header, e *Error) any {
+func failed(_ http.Header, e *statusError) any {
 	return struct {
 		Error string `json:"error"`
-	}{text.OneLine(e.Err)}
+	}{text.OneLine(e.err)}
 }
 
-// Write answers a request with JSON. The client has Options.Time to receive the answer. Write returns an error, and
-// writes nothing, if answer can't be JSON.
-func (h *Handler) Write(w http.ResponseWriter, answer any) error {
+// reply answers a request with JSON. The client has Options.Time to receive the answer. If answer can't be JSON, reply
+// returns an error, and writes nothing.
+func (h *Handler) reply(w http.ResponseWriter, answer any) error {
 	return h.write(w, http.StatusOK, answer)
 }
 
@@ -84,8 +84,17 @@ func (h *Handler) deadline(w http.ResponseWriter) {
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.options.Time))
 }
 
-// Event sends a server-sent event, without a name if it is "", and flushes the connection. The data must be one line.
-func (h *Handler) Event(w http.ResponseWriter, name, data string) error {
+// event sends a server-sent event, without a name if it is "", with JSON as data.
+func (h *Handler) event(w http.ResponseWriter, name string, data any) error {
+	line, err := text.JSON(data)
+	if err != nil {
+		return err
+	}
+	return h.eventLine(w, name, string(line))
+}
+
+// eventLine sends an event whose data is a line, and flushes the connection.
+func (h *Handler) eventLine(w http.ResponseWriter, name, data string) error {
 	w.Header().Set("Content-Type", "text/event-stream") // before the first event
 	if name != "" {
 		name = "event: " + name + "\n"
@@ -101,19 +110,19 @@ func (h *Handler) Event(w http.ResponseWriter, name, data string) error {
 // read reads a request's body, and decodes it into a pointer to a struct. The argument wants describes the valid values
 // of each key.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, into any, wants map[string]string) error {
-	body, err := h.Body(w, r)
+	body, err := h.readBody(w, r)
 	if err != nil {
 		return err
 	}
 	if err := parse(body, into, wants); err != nil {
-		return &Error{http.StatusBadRequest, err}
+		return &statusError{http.StatusBadRequest, err}
 	}
 	return nil
 }
 
-// Body reads a request's body, which must be of the type application/json, within the limits. Its errors are *Errors.
-// The body may be any bytes.
-func (h *Handler) Body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// readBody reads a request's body, which must be of the type application/json, within the limits. Its errors are
+// *statusErrors. The body may be any bytes.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if charset, ok := parameters["charset"]; err != nil || kind != "application/json" || ok && !strings.EqualFold(charset, "utf-8") {
 		return nil, failf(http.StatusUnsupportedMediaType, "the Content-Type must be application/json, got %.100q", r.Header.Get("Content-Type"))

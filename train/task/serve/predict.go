@@ -53,7 +53,7 @@ func (h *Handler) predict(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.Write(w, struct {
+	return h.reply(w, struct {
 		Answers []model.Answer `json:"answers"`
 	}{answers})
 }
@@ -139,10 +139,10 @@ func (h *Handler) ask(j *job) ([]model.Answer, error) {
 	return nil, j.ctx.Err()
 }
 
-// Queue calls f when the model is free, after the jobs that wait already. The job counts as a number of inputs, which
-// may wait: if there are too many, Queue returns an *Error with status 503. If ctx ends first, Queue returns ctx.Err(),
-// and doesn't call f, or doesn't wait for its end. If f panics, Queue logs that and returns an error.
-func (h *Handler) Queue(ctx context.Context, inputs int, f func() error) error {
+// queue calls f when the model is free, after the jobs that wait already. The job counts as a number of inputs, which
+// may wait: if there are too many, queue returns an error with status 503. If ctx ends first, queue returns ctx.Err(),
+// and doesn't call f, or doesn't wait for its end. If f panics, queue logs that and returns an error.
+func (h *Handler) queue(ctx context.Context, inputs int, f func() error) error {
 	_, err := h.ask(&job{ctx: ctx, inputs: make([]string, inputs), alone: f})
 	return err
 }

@@ -87,8 +87,9 @@ type Options struct {
 type Handler struct {
 	model     *model.Model
 	options   Options
-	endpoints map[string]Endpoint
-	large     chan struct{} // has one element for each large request in progress
+	endpoints map[string]endpoint
+	large     places // of large requests
+	sessions  places // of generations and attention requests
 	page      http.Handler
 	origins   *http.CrossOriginProtection
 
@@ -97,12 +98,10 @@ type Handler struct {
 
 	mu       sync.Mutex
 	closed   bool
-	active   int           // number of requests in progress
-	idle     chan struct{} // closed when the Handler is closed and no request is active
+	requests sync.WaitGroup // requests in progress; there are no new ones when the Handler is closed
 	waiting  []*job
 	inputs   int  // number of inputs in the jobs that wait
 	working  bool // work is running
-	sessions int
 }
 
 // Many clients may send requests at the same time, and send them slowly. To limit memory, only mostLarge requests at a
@@ -138,9 +137,9 @@ func New(m *model.Model, o Options) (*Handler, error) {
 			return nil, err
 		}
 	}
-	h := &Handler{model: m, options: o, origins: http.NewCrossOriginProtection(), idle: make(chan struct{}), large: make(chan struct{}, mostLarge)}
+	h := &Handler{model: m, options: o, origins: http.NewCrossOriginProtection(), large: make(places, mostLarge), sessions: make(places, o.Sessions)}
 	h.ending, h.end = context.WithCancel(context.Background())
-	h.endpoints = map[string]Endpoint{
+	h.endpoints = map[string]endpoint{
 		"/":             {http.MethodGet, h.try},
 		"/attention":    {http.MethodPost, h.attention},
 		"/health":       {http.MethodGet, h.health},
@@ -148,11 +147,11 @@ func New(m *model.Model, o Options) (*Handler, error) {
 	}
 	switch {
 	case kind.Generates:
-		h.endpoints["/generate"] = Endpoint{http.MethodPost, h.generate}
+		h.endpoints["/generate"] = endpoint{http.MethodPost, h.generate}
 	case kind.Embeds:
 		delete(h.endpoints, "/")
 	default:
-		h.endpoints["/predict"] = Endpoint{http.MethodPost, h.predict}
+		h.endpoints["/predict"] = endpoint{http.MethodPost, h.predict}
 	}
 	var err error
 	h.page, err = h.newPage()
@@ -211,14 +210,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Also call the Shutdown of the http.Server, which closes its listeners and waits until all answers are sent.
 func (h *Handler) Shutdown(ctx context.Context) error {
 	h.mu.Lock()
-	if !h.closed && h.active == 0 {
-		close(h.idle)
-	}
 	h.closed = true
 	h.mu.Unlock()
 	defer h.end()
+	idle := make(chan struct{})
+	go func() {
+		h.requests.Wait()
+		close(idle)
+	}()
 	select {
-	case <-h.idle:
+	case <-idle:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -228,11 +229,11 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 // health answers that the service runs, and how busy it is.
 func (h *Handler) health(w http.ResponseWriter, _ *http.Request) error {
 	h.mu.Lock()
-	waiting, sessions := h.inputs, h.sessions
+	waiting := h.inputs
 	h.mu.Unlock()
-	return h.Write(w, struct {
+	return h.reply(w, struct {
 		Status   string `json:"status"`
 		Waiting  int    `json:"waiting"`
 		Sessions int    `json:"sessions"`
-	}{"ok", waiting, sessions})
+	}{"ok", waiting, len(h.sessions)})
 }

@@ -110,6 +110,7 @@ func post(ctx context.Context, url, body string) (reply, error) {
 		return reply{}, err
 	}
 	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer key") // ignored
 	return do(r)
 }
 
@@ -350,7 +351,7 @@ func TestFullQueue(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
-		_, err := ask(ctx, s.URL, 200, inputs("left", "too"))
+		_, err := ask(ctx, s.URL, 200, asked("left", "too"))
 		left <- err
 	}()
 	waits(t, h, 4)
@@ -372,8 +373,8 @@ func TestFullQueue(t *testing.T) {
 	}
 }
 
-// inputs returns a request for answers to texts.
-func inputs(texts ...string) map[string]any { return map[string]any{"input": texts} }
+// asked returns a request for answers to texts.
+func asked(texts ...string) map[string]any { return map[string]any{"input": texts} }
 
 // clients send requests in the background of a test.
 type clients struct {
@@ -393,7 +394,7 @@ func (c *clients) do(f func() error) {
 // ask requests answers to texts in the background. The answer must have this status.
 func (c *clients) ask(url string, status int, texts ...string) {
 	c.do(func() error {
-		p, err := ask(c.Context(), url, status, inputs(texts...))
+		p, err := ask(c.Context(), url, status, asked(texts...))
 		for _, a := range p.Answers {
 			if a.Answer == nil {
 				return fmt.Errorf("got %+v, want an answer", a)
@@ -550,7 +551,7 @@ func TestShutdown(t *testing.T) {
 		}
 		return ""
 	})
-	if p, err := ask(t.Context(), s.URL, 503, inputs("b")); err != nil || !strings.Contains(p.Error, "about to end") {
+	if p, err := ask(t.Context(), s.URL, 503, asked("b")); err != nil || !strings.Contains(p.Error, "about to end") {
 		t.Errorf("got %+v, %v", p, err)
 	}
 	select {
@@ -574,7 +575,7 @@ func TestShutdownAtOnce(t *testing.T) {
 	if err := h.Shutdown(ctx); err != context.Canceled {
 		t.Errorf("got %v", err)
 	}
-	<-h.idle
+	h.requests.Wait()
 	close(g.opened)
 }
 
@@ -658,11 +659,11 @@ func TestDescription(t *testing.T) {
 			t.Errorf("%s: got %d described paths, want %d", name, len(d.Paths), len(h.endpoints))
 		}
 		for path, e := range h.endpoints {
-			operation := d.Paths[path][strings.ToLower(e.Method)]
+			operation := d.Paths[path][strings.ToLower(e.method)]
 			if operation.Summary == "" || len(operation.Responses) < 2 {
-				t.Errorf("%s: %s %s: got %+v, want a summary and two responses", name, e.Method, path, operation)
+				t.Errorf("%s: %s %s: got %+v, want a summary and two responses", name, e.method, path, operation)
 			}
-			if e.Method != http.MethodPost {
+			if e.method != http.MethodPost {
 				continue
 			}
 			example := map[string]any{}
@@ -673,7 +674,7 @@ func TestDescription(t *testing.T) {
 				example[key] = map[string]any{"[string array]": []string{"a"}, "integer": 1, "number": 0.5, "boolean": true, "string": map[string]string{"dates": "3 may 1999", "reverse": "a", "text": "The"}[name]}[fmt.Sprint(p.Type)]
 			}
 			body, _ := json.Marshal(example)
-			if w := recorded(h, e.Method, path, bytes.NewReader(body)); w.Code != 200 {
+			if w := recorded(h, e.method, path, bytes.NewReader(body)); w.Code != 200 {
 				t.Errorf("%s: %s with %s: got status %d and %s, want 200", name, path, body, w.Code, w.Body)
 			}
 		}
@@ -700,6 +701,7 @@ func TestNoInputAndNoAnswer(t *testing.T) {
 	}
 	_, s := start(t, m, Options{})
 	_, written := start(t, text, Options{})
+	_, completed := startOpenAI(t, text, Options{})
 	for _, test := range []struct {
 		url, body string
 		status    int
@@ -714,6 +716,7 @@ func TestNoInputAndNoAnswer(t *testing.T) {
 		{s.URL + "/attention", `{"input": "abc"}`, 500, "weights are damaged"},
 		{written.URL + "/attention", `{"input": "The"}`, 500, "weights are damaged"},
 		{written.URL + "/generate", `{"prompt": "The", "tokens": 3}`, 500, "weights are damaged"},
+		{completed.URL + "/v1/completions", `{"prompt": "The"}`, 500, "weights are damaged"},
 	} {
 		replied(t, test.url, test.body, test.status, test.want)
 	}

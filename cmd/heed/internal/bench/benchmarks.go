@@ -18,29 +18,29 @@ func All() []Benchmark {
 	add := func(name, form string, steps int, prepare func() (Step, error)) {
 		list = append(list, Benchmark{Name: name, Form: form, Steps: steps, Prepare: prepare})
 	}
-	for _, c := range []gptConfig{
-		nanogpt,
-		{"tiny", 32, 16, 32, 2, 1, 12},
+	for _, c := range []GPT{
+		NanoGPT,
+		Tiny,
 		{"deep", 2, 64, 64, 4, 96, 65},
 		{"baby", 4, 256, 384, 6, 6, 65},
 		{"wide", 8, 128, 512, 8, 4, 1000},
 		{"gpt2", 1, 256, 768, 12, 12, 50257},
 	} {
-		small := c.dim*c.blocks <= 512
+		small := c.Dim*c.Blocks <= 512
 		steps := 15
 		if small {
 			steps = 50
 		}
-		add(c.name, "fused", steps, func() (Step, error) { return c.prepare(false) })
+		add(c.Name, "fused", steps, func() (Step, error) { return c.prepare(false) })
 		if small {
-			add(c.name, "composed", steps, func() (Step, error) { return c.prepare(true) })
+			add(c.Name, "composed", steps, func() (Step, error) { return c.prepare(true) })
 		}
-		add(c.name, "forward", steps, c.prepareForward)
+		add(c.Name, "forward", steps, c.prepareForward)
 	}
 	for _, batch := range []int{1, 8} {
-		add(fmt.Sprintf("decode-%d", batch), "", 50, gptConfig{"decode", batch, 1024, 768, 12, 12, 50257}.prepareDecode)
+		add(fmt.Sprintf("decode-%d", batch), "", 50, GPT{"decode", batch, 1024, 768, 12, 12, 50257}.prepareDecode)
 	}
-	add(embedder.name, "", 50, prepareEmbed)
+	add(embedder.Name, "", 50, prepareEmbed)
 	for _, t := range []int{1024, 4096, 16384} {
 		for _, form := range []string{"fused", "composed"} {
 			if form == "composed" && t > 4096 {

@@ -63,7 +63,7 @@ func Scale(ctx context.Context, group train.Group, steps int, each func(Scaling)
 			return err
 		}
 		s.Network = net
-		s.ModelMS = 1e3 * exchange(nanogpt.sizes(), s.Processes, net)
+		s.ModelMS = 1e3 * exchange(NanoGPT.sizes(), s.Processes, net)
 		if err := each(s); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func Scale(ctx context.Context, group train.Group, steps int, each func(Scaling)
 
 func measureScaling(ctx context.Context, group train.Group, workers, steps int) (Scaling, error) {
 	s := Scaling{Processes: 1, Workers: workers}
-	model, p, err := nanogpt.model()
+	model, p, err := NanoGPT.model()
 	if err != nil {
 		return s, err
 	}
@@ -82,8 +82,8 @@ func measureScaling(ctx context.Context, group train.Group, workers, steps int) 
 	if group != nil {
 		s.Processes, options.Group = group.Size(), t
 	}
-	examples := s.Processes * nanogpt.batch
-	tokens := nanogpt.tokens(rand.New(rand.NewPCG(1, 1)), examples)
+	examples := s.Processes * NanoGPT.Batch
+	tokens := NanoGPT.Tokens(rand.New(rand.NewPCG(1, 1)), examples)
 	config := train.Config{BatchSize: examples, MicroBatches: s.Processes * workers, CheckEvery: 1 << 30}
 	problem := train.Problem{Params: p}
 	if problem.Train, err = train.Tensors(tokens, tokens); err != nil {
@@ -116,7 +116,7 @@ func measureScaling(ctx context.Context, group train.Group, workers, steps int) 
 	}
 	s.MedianMS, s.MinMS = median(times), slices.Min(times)
 	s.AgreeMS, s.SwapMS, s.Share = median(agree), median(swap), median(share)
-	s.TokensPerS = float64(examples*nanogpt.length) / s.MedianMS * 1e3
+	s.TokensPerS = float64(examples*NanoGPT.Length) / s.MedianMS * 1e3
 	return s, nil
 }
 
@@ -213,17 +213,17 @@ type Forecast struct {
 // Forecasts calculates steps on 1, 8, 64 and 512 processes for models of three sizes, with 12 sequences per process.
 // The argument flops is the speed of one process in floating-point operations per second.
 func Forecasts(flops float64, net Network) (forecasts []Forecast) {
-	for _, c := range []gptConfig{nanogpt, {"10m", 12, 256, 384, 6, 6, 65}, {"124m", 12, 1024, 768, 12, 12, 50257}} {
+	for _, c := range []GPT{NanoGPT, {"10m", 12, 256, 384, 6, 6, 65}, {"124m", 12, 1024, 768, 12, 12, 50257}} {
 		sizes := c.sizes()
 		parameters := 0
 		for _, size := range sizes {
 			parameters += size
 		}
-		compute := c.flops() / flops
+		compute := c.Flops() / flops
 		for _, n := range []int{1, 8, 64, 512} {
 			exchange := exchange(sizes, n, net)
 			part, _ := largestPart(sizes, n)
-			forecasts = append(forecasts, Forecast{c.name, parameters, n, 1e3 * (compute + exchange), exchange / (compute + exchange),
+			forecasts = append(forecasts, Forecast{c.Name, parameters, n, 1e3 * (compute + exchange), exchange / (compute + exchange),
 				float64(n) * compute / (compute + exchange), 8 * float64(part) / 1e6})
 		}
 	}
@@ -232,7 +232,7 @@ func Forecasts(flops float64, net Network) (forecasts []Forecast) {
 
 // Flops returns one process's speed in floating-point operations per second, without the exchanges.
 func (s Scaling) Flops() float64 {
-	return nanogpt.flops() / (s.MedianMS / 1e3 * (1 - s.Share))
+	return NanoGPT.Flops() / (s.MedianMS / 1e3 * (1 - s.Share))
 }
 
 // String returns the bandwidth and the latency.

@@ -10,9 +10,9 @@ import (
 
 // TestSizes compares the calculated sizes with the sizes of the model's tensors, with and without tied weights.
 func TestSizes(t *testing.T) {
-	tied := nanogpt
-	tied.vocab = 1001
-	for _, c := range []gptConfig{nanogpt, tied} {
+	tied := NanoGPT
+	tied.Vocab = 1001
+	for _, c := range []GPT{NanoGPT, tied} {
 		_, p, err := c.model()
 		must.Do(t, err)
 		var want []int
@@ -23,7 +23,7 @@ func TestSizes(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
-			t.Errorf("vocabulary %d: sizes %v, want %v", c.vocab, got, want)
+			t.Errorf("vocabulary %d: sizes %v, want %v", c.Vocab, got, want)
 		}
 	}
 }

@@ -11,25 +11,29 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// gptConfig describes a GPT and its batch. The GPT is pre-norm, with learned positions, a ReLU layer of width 4·dim and
-// a linear head.
-type gptConfig struct {
-	name                                     string
-	batch, length, dim, heads, blocks, vocab int
+// A GPT describes a GPT and its batch. The GPT is pre-norm, with learned positions, a ReLU layer of width 4·Dim and a
+// linear head.
+type GPT struct {
+	Name                                     string
+	Batch, Length, Dim, Heads, Blocks, Vocab int
 }
 
-var nanogpt = gptConfig{"nanogpt", 12, 64, 128, 4, 4, 65}
+// The GPTs that are also built of Gorgonia's own ops.
+var (
+	NanoGPT = GPT{"nanogpt", 12, 64, 128, 4, 4, 65}
+	Tiny    = GPT{"tiny", 32, 16, 32, 2, 1, 12}
+)
 
 // model makes the GPT and its parameters.
-func (c gptConfig) model() (*layers.Decoder, *layers.Params, error) {
+func (c GPT) model() (*layers.Decoder, *layers.Params, error) {
 	p, err := layers.NewParams(tensor.Float32, 1)
 	if err != nil {
 		return nil, nil, err
 	}
 	model, err := layers.NewDecoder(p, layers.ModelConfig{
-		Vocab: c.vocab, Dim: c.dim, Layers: c.blocks,
-		Positions: layers.Learned{MaxLen: c.length, Init: layers.Normal(0.02)},
-		Block:     layers.BlockConfig{Attention: layers.AttentionConfig{Heads: c.heads}},
+		Vocab: c.Vocab, Dim: c.Dim, Layers: c.Blocks,
+		Positions: layers.Learned{MaxLen: c.Length, Init: layers.Normal(0.02)},
+		Block:     layers.BlockConfig{Attention: layers.AttentionConfig{Heads: c.Heads}},
 		Init:      layers.Normal(0.02), EmbeddingInit: layers.Normal(0.02),
 		Tied: c.tied(),
 	})
@@ -37,16 +41,16 @@ func (c gptConfig) model() (*layers.Decoder, *layers.Params, error) {
 }
 
 // tied reports whether the head shares its weights with the embeddings, as in models with a large vocabulary.
-func (c gptConfig) tied() bool { return c.vocab > 1000 }
+func (c GPT) tied() bool { return c.Vocab > 1000 }
 
 // sizes returns the number of elements of each of the model's tensors.
-func (c gptConfig) sizes() []int {
-	d := c.dim
-	sizes := []int{c.vocab * d, c.length * d, d, d} // embeddings, positions, last norm
+func (c GPT) sizes() []int {
+	d := c.Dim
+	sizes := []int{c.Vocab * d, c.Length * d, d, d} // embeddings, positions, last norm
 	if !c.tied() {
-		sizes = append(sizes, d*c.vocab, c.vocab)
+		sizes = append(sizes, d*c.Vocab, c.Vocab)
 	}
-	for range c.blocks {
+	for range c.Blocks {
 		sizes = append(sizes, d, d, d, d) // two norms
 		for range 4 {
 			sizes = append(sizes, d*d, d)
@@ -56,34 +60,34 @@ func (c gptConfig) sizes() []int {
 	return sizes
 }
 
-// tokens returns random sequences of ids.
-func (c gptConfig) tokens(rng *rand.Rand, sequences int) *tensor.Dense {
-	ids := make([]int, sequences*c.length)
+// Tokens returns random sequences of ids.
+func (c GPT) Tokens(rng *rand.Rand, sequences int) *tensor.Dense {
+	ids := make([]int, sequences*c.Length)
 	for i := range ids {
-		ids[i] = rng.IntN(c.vocab)
+		ids[i] = rng.IntN(c.Vocab)
 	}
-	return tensor.New(tensor.WithShape(sequences, c.length), tensor.WithBacking(ids))
+	return tensor.New(tensor.WithShape(sequences, c.Length), tensor.WithBacking(ids))
 }
 
-// flops returns the floating-point operations per step. A product (n, k) x (k, m) takes 2·n·m·k operations, and so does
-// each of its two gradients. Per token, a block has products with 12·dim² weights, and scores and weighted sums with
-// 2·length·dim multiplications, even if attention is causal.
-func (c gptConfig) flops() float64 {
-	perToken := c.blocks*(12*c.dim*c.dim+2*c.length*c.dim) + c.dim*c.vocab
-	return 6 * float64(c.batch*c.length) * float64(perToken)
+// Flops returns the floating-point operations per step. A product (n, k) x (k, m) takes 2·n·m·k operations, and so does
+// each of its two gradients. Per token, a block has products with 12·Dim² weights, and scores and weighted sums with
+// 2·Length·Dim multiplications, even if attention is causal.
+func (c GPT) Flops() float64 {
+	perToken := c.Blocks*(12*c.Dim*c.Dim+2*c.Length*c.Dim) + c.Dim*c.Vocab
+	return 6 * float64(c.Batch*c.Length) * float64(perToken)
 }
 
 // prepare builds a training step on random tokens: forward, backward, AdamW.
-func (c gptConfig) prepare(composed bool) (Step, error) {
+func (c GPT) prepare(composed bool) (Step, error) {
 	model, _, err := c.model()
 	if err != nil {
 		return Step{}, err
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	g := G.NewGraph()
-	b := &layers.Build{Mode: layers.Training, Composed: composed, Buffers: &layers.Buffers{}}
-	x := G.NewMatrix(g, tensor.Int, G.WithShape(c.batch, c.length), G.WithName("x"), G.WithValue(c.tokens(rng, c.batch)))
-	y := G.NewMatrix(g, tensor.Int, G.WithShape(c.batch, c.length), G.WithName("y"), G.WithValue(c.tokens(rng, c.batch)))
+	b := &layers.Build{Training: true, Composed: composed, Buffers: &layers.Buffers{}}
+	x := G.NewMatrix(g, tensor.Int, G.WithShape(c.Batch, c.Length), G.WithName("x"), G.WithValue(c.Tokens(rng, c.Batch)))
+	y := G.NewMatrix(g, tensor.Int, G.WithShape(c.Batch, c.Length), G.WithName("y"), G.WithValue(c.Tokens(rng, c.Batch)))
 	logits, err := model.Forward(b, x, layers.Mask{})
 	if err != nil {
 		return Step{}, err
@@ -112,5 +116,5 @@ func (c gptConfig) prepare(composed bool) (Step, error) {
 		vm.Reset()
 		return nil
 	}
-	return Step{Run: step, Tokens: c.batch * c.length, Flops: c.flops()}, nil
+	return Step{Run: step, Tokens: c.Batch * c.Length, Flops: c.Flops()}, nil
 }

@@ -12,47 +12,47 @@ import (
 )
 
 // prepareForward builds the forward pass alone, on the tokens of a training step.
-func (c gptConfig) prepareForward() (Step, error) {
+func (c GPT) prepareForward() (Step, error) {
 	model, _, err := c.model()
 	if err != nil {
 		return Step{}, err
 	}
-	run, err := forward(c.tokens(rand.New(rand.NewPCG(1, 1)), c.batch), func(b *layers.Build, x *G.Node) (*G.Node, error) {
+	run, err := forward(c.Tokens(rand.New(rand.NewPCG(1, 1)), c.Batch), func(b *layers.Build, x *G.Node) (*G.Node, error) {
 		return model.Forward(b, x, layers.Mask{})
 	})
-	return Step{Run: run, Tokens: c.batch * c.length, Flops: c.flops() / 3}, err
+	return Step{Run: run, Tokens: c.Batch * c.Length, Flops: c.Flops() / 3}, err
 }
 
 // prepareDecode builds a step that computes the next token of each sequence after at least 128 tokens, with cached
 // keys and values.
-func (c gptConfig) prepareDecode() (Step, error) {
+func (c GPT) prepareDecode() (Step, error) {
 	_, run, err := c.decoding()
-	c.length = decodePrompt
-	weights := -c.length * c.dim // a step needs only one of the positions
+	c.Length = decodePrompt
+	weights := -c.Length * c.Dim // a step needs only one of the positions
 	for _, size := range c.sizes() {
 		weights += size
 	}
-	return Step{Run: run, Tokens: c.batch, Flops: c.flops() / 3 / decodePrompt, Bytes: 4 * float64(weights)}, err
+	return Step{Run: run, Tokens: c.Batch, Flops: c.Flops() / 3 / decodePrompt, Bytes: 4 * float64(weights)}, err
 }
 
 const decodePrompt = 128 // tokens per sequence before the first step
 
 // decoding returns a session whose sequences have decodePrompt tokens, and a function that adds one to each. A step
 // that finds no room begins again with the prompt.
-func (c gptConfig) decoding() (*decode.Session, func() error, error) {
+func (c GPT) decoding() (*decode.Session, func() error, error) {
 	model, _, err := c.model()
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := decode.New(model, decode.Config{Batch: c.batch})
+	s, err := decode.New(model, decode.Config{Batch: c.Batch})
 	if err != nil {
 		return nil, nil, err
 	}
-	prompts, next := make([][]int, c.batch), make([][]int, c.batch)
+	prompts, next := make([][]int, c.Batch), make([][]int, c.Batch)
 	for i := range prompts {
 		prompts[i], next[i] = make([]int, decodePrompt), []int{7 + i}
 		for j := range prompts[i] {
-			prompts[i][j] = (97*j + i) % c.vocab
+			prompts[i][j] = (97*j + i) % c.Vocab
 		}
 	}
 	run := func() error {
@@ -70,7 +70,7 @@ func (c gptConfig) decoding() (*decode.Session, func() error, error) {
 }
 
 // embedder is an encoder of MiniLM's shape that embeds texts of the same length.
-var embedder = gptConfig{"embed", 32, 32, 384, 12, 6, 30522}
+var embedder = GPT{"embed", 32, 32, 384, 12, 6, 30522}
 
 // prepareEmbed builds the embedding of a batch of texts: an encoder as in BERT, the mean of its states, and length 1.
 func prepareEmbed() (Step, error) {
@@ -80,10 +80,10 @@ func prepareEmbed() (Step, error) {
 		return Step{}, err
 	}
 	model, err := layers.NewEncoder(p, layers.ModelConfig{
-		Vocab: c.vocab, Dim: c.dim, Layers: c.blocks, Segments: 2, EmbeddingNorm: true, Positions: layers.Learned{MaxLen: 512},
+		Vocab: c.Vocab, Dim: c.Dim, Layers: c.Blocks, Segments: 2, EmbeddingNorm: true, Positions: layers.Learned{MaxLen: 512},
 		Block: layers.BlockConfig{
-			Attention:   layers.AttentionConfig{Heads: c.heads},
-			FeedForward: layers.FeedForwardConfig{Hidden: 4 * c.dim, Activation: layers.GELU},
+			Attention:   layers.AttentionConfig{Heads: c.Heads},
+			FeedForward: layers.FeedForwardConfig{Hidden: 4 * c.Dim, Activation: layers.GELU},
 			PostNorm:    true,
 		},
 		Init: layers.Normal(0.02), EmbeddingInit: layers.Normal(0.02),
@@ -91,7 +91,7 @@ func prepareEmbed() (Step, error) {
 	if err != nil {
 		return Step{}, err
 	}
-	run, err := forward(c.tokens(rand.New(rand.NewPCG(1, 1)), c.batch), func(b *layers.Build, x *G.Node) (*G.Node, error) {
+	run, err := forward(c.Tokens(rand.New(rand.NewPCG(1, 1)), c.Batch), func(b *layers.Build, x *G.Node) (*G.Node, error) {
 		states, err := model.States(b, x, layers.Mask{})
 		if err != nil {
 			return nil, err
@@ -102,8 +102,8 @@ func prepareEmbed() (Step, error) {
 		}
 		return layers.Normalize(b, vectors)
 	})
-	c.vocab = 0 // no head
-	return Step{Run: run, Tokens: c.batch * c.length, Flops: c.flops() / 3}, err
+	c.Vocab = 0 // no head
+	return Step{Run: run, Tokens: c.Batch * c.Length, Flops: c.Flops() / 3}, err
 }
 
 // forward builds a graph for evaluation, and returns a function that runs it.

@@ -6,7 +6,7 @@ import (
 	"github.com/heed-go/heed/internal/must"
 )
 
-var smallConfig = gptConfig{"small", 2, 140, 8, 2, 1, 30}
+var smallConfig = GPT{"small", 2, 140, 8, 2, 1, 30}
 
 // TestDecoding runs decoding beyond its capacity. Each step must follow at least 128 tokens.
 func TestDecoding(t *testing.T) {
@@ -14,7 +14,7 @@ func TestDecoding(t *testing.T) {
 	must.Do(t, err)
 	for step := range 20 {
 		must.Do(t, run())
-		if got, want := smallConfig.length-s.Room(1), 129+step%12; got != want {
+		if got, want := smallConfig.Length-s.Room(1), 129+step%12; got != want {
 			t.Errorf("after step %d, a sequence has %d tokens, want %d", step, got, want)
 		}
 	}
@@ -27,7 +27,7 @@ func TestInference(t *testing.T) {
 	must.Do(t, decoding.Run())
 	_, p, err := c.model()
 	must.Do(t, err)
-	if want := 4 * float64(p.Count()-c.length*c.dim); decoding.Bytes != want || decoding.Tokens != 2 {
+	if want := 4 * float64(p.Count()-c.Length*c.Dim); decoding.Bytes != want || decoding.Tokens != 2 {
 		t.Errorf("a step reads %v bytes for %d tokens, want %v for 2", decoding.Bytes, decoding.Tokens, want)
 	}
 	pass := must.Get(c.prepareForward())(t)

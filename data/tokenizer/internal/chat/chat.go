@@ -64,8 +64,11 @@ func Open(dir fs.FS) (*Template, error) {
 	return c, nil
 }
 
-// Parse returns the template with this text, if it is known.
+// Parse returns the template with this text or this name, if it is known.
 func Parse(template, bos, eos string) (*Template, error) {
+	if write, ok := named[template]; ok {
+		return &Template{bos, eos, write}, nil
+	}
 	template = strings.TrimSuffix(strings.ReplaceAll(template, "\r\n", "\n"), "\n") // as Jinja does
 	if !strings.Contains(template, "\n") {                                          // then all newlines are in strings, where \n means the same
 		template = strings.ReplaceAll(template, `\n`, "\n")
@@ -79,17 +82,8 @@ func Parse(template, bos, eos string) (*Template, error) {
 	return &Template{bos, eos, write}, nil
 }
 
-// Names returns the names that Named knows.
+// Names returns the names that Parse knows.
 func Names() []string { return slices.Sorted(maps.Keys(named)) }
-
-// Named returns the template with this name.
-func Named(name, bos, eos string) (*Template, error) {
-	write, ok := named[name]
-	if !ok {
-		return nil, fmt.Errorf("a chat template must be one of %s, got %.60q", strings.Join(Names(), ", "), name)
-	}
-	return &Template{bos, eos, write}, nil
-}
 
 // Parts are parts of the text of a conversation, in order.
 type Parts struct {

@@ -28,51 +28,30 @@ import (
 	"github.com/heed-go/heed/cmd/heed/internal/bench"
 )
 
-var configs = []config{
-	{"nanogpt", 12, 64, 128, 4, 4, 65},
-	{"tiny", 32, 16, 32, 2, 1, 12},
-}
-
 func main() {
-	chosen, err := choose(os.Args[1:])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "gorgonia:", err)
-		os.Exit(2)
+	names := os.Args[1:]
+	if len(names) == 0 {
+		names = []string{"nanogpt"}
 	}
-	for _, c := range chosen {
-		if err := measure(c); err != nil {
+	for _, name := range names {
+		c, ok := map[string]bench.GPT{"nanogpt": bench.NanoGPT, "tiny": bench.Tiny}[name]
+		err := fmt.Errorf("there is no configuration %q: want nanogpt or tiny", name)
+		if ok {
+			err = measure(c)
+		}
+		if err != nil {
 			fmt.Fprintln(os.Stderr, "gorgonia:", err)
 			os.Exit(1)
 		}
 	}
 }
 
-// choose returns the configurations with these names; without names, nanogpt.
-func choose(names []string) ([]config, error) {
-	if len(names) == 0 {
-		names = []string{"nanogpt"}
-	}
-	var chosen []config
-	for _, name := range names {
-		found := false
-		for _, c := range configs {
-			if c.name == name {
-				chosen, found = append(chosen, c), true
-			}
-		}
-		if !found {
-			return nil, fmt.Errorf("there is no configuration %q: want nanogpt or tiny", name)
-		}
-	}
-	return chosen, nil
-}
-
 // measure prints the time of a step, and the loss of the first and the last step.
-func measure(c config) error {
+func measure(c bench.GPT) error {
 	var losses []float32
-	m, err := bench.Benchmark{Name: c.name, Form: "gorgonia", Steps: 25, Prepare: func() (bench.Step, error) {
-		step, err := c.prepare()
-		return bench.Step{Tokens: c.batch * c.length, Flops: c.flops(), Run: func() error {
+	m, err := bench.Benchmark{Name: c.Name, Form: "gorgonia", Steps: 25, Prepare: func() (bench.Step, error) {
+		step, err := prepare(c)
+		return bench.Step{Tokens: c.Batch * c.Length, Flops: c.Flops(), Run: func() error {
 			loss, err := step()
 			losses = append(losses, loss)
 			return err
@@ -90,13 +69,10 @@ func measure(c config) error {
 
 // prepare returns a function for a training step (forward, backward, Adam) on one batch of random tokens. The function
 // returns the loss.
-func (c config) prepare() (step func() (float32, error), err error) {
+func prepare(c bench.GPT) (step func() (float32, error), err error) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	ids, targets := make([]int, c.batch*c.length), make([]int, c.batch*c.length)
-	for i := range ids {
-		ids[i], targets[i] = rng.IntN(c.vocab), rng.IntN(c.vocab)
-	}
-	n, err := newNetwork(c, ids, targets, initial(rng))
+	ids, targets := c.Tokens(rng, c.Batch), c.Tokens(rng, c.Batch)
+	n, err := newNetwork(c, ids.Data().([]int), targets.Data().([]int), initial(rng))
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +84,7 @@ func (c config) prepare() (step func() (float32, error), err error) {
 		}
 		loss := n.value.Data().(float32)
 		if math.IsNaN(float64(loss)) || math.IsInf(float64(loss), 0) {
-			return loss, fmt.Errorf("%s: the loss is %v", c.name, loss)
+			return loss, fmt.Errorf("%s: the loss is %v", c.Name, loss)
 		}
 		if err := solver.Step(G.NodesToValueGrads(n.params)); err != nil {
 			return loss, err
@@ -116,12 +92,6 @@ func (c config) prepare() (step func() (float32, error), err error) {
 		vm.Reset()
 		return loss, nil
 	}, nil
-}
-
-// flops counts the operations in a step's matrix products, forward and backward, like heed bench.
-func (c config) flops() float64 {
-	perToken := c.blocks*(12*c.dim*c.dim+2*c.length*c.dim) + c.dim*c.vocab
-	return 6 * float64(c.batch*c.length) * float64(perToken)
 }
 
 // initial draws parameters: biases are 0, weights of norms are 1, all others have a standard deviation of 0.02.

@@ -8,12 +8,13 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/cmd/heed/internal/bench"
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
 // small has a different size for every axis, so that two axes can't be mixed up unnoticed.
-var small = config{"small", 2, 5, 12, 3, 2, 7}
+var small = bench.GPT{Name: "small", Batch: 2, Length: 5, Dim: 12, Heads: 3, Blocks: 2, Vocab: 7}
 
 var (
 	smallIDs     = []int{0, 3, 3, 6, 1, 2, 2, 5, 4, 0}
@@ -24,8 +25,8 @@ var (
 func TestAgreesWithHeed(t *testing.T) {
 	p := must.Get(layers.NewParams(tensor.Float32, 3))(t)
 	model, err := layers.NewDecoder(p, layers.ModelConfig{
-		Vocab: small.vocab, Dim: small.dim, Layers: small.blocks, Positions: layers.Learned{MaxLen: small.length},
-		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: small.heads}},
+		Vocab: small.Vocab, Dim: small.Dim, Layers: small.Blocks, Positions: layers.Learned{MaxLen: small.Length},
+		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: small.Heads}},
 	})
 	must.Do(t, err)
 	values := map[string]*tensor.Dense{}
@@ -68,7 +69,7 @@ func heed(t *testing.T, model *layers.Decoder) (float32, map[string][]float32) {
 	t.Helper()
 	g := G.NewGraph()
 	input := func(name string, ids []int) *G.Node {
-		v := tensor.New(tensor.WithShape(small.batch, small.length), tensor.WithBacking(ids))
+		v := tensor.New(tensor.WithShape(small.Batch, small.Length), tensor.WithBacking(ids))
 		return G.NewMatrix(g, tensor.Int, G.WithShape(v.Shape()...), G.WithName(name), G.WithValue(v))
 	}
 	b := &layers.Build{Composed: true}
@@ -117,28 +118,16 @@ func near(t *testing.T, what string, got, want []float32) {
 
 // TestLearns checks that the loss starts near the loss of a random guess, and falls at every step.
 func TestLearns(t *testing.T) {
-	step := must.Get(small.prepare())(t)
+	step := must.Get(prepare(small))(t)
 	last := math.Inf(1)
 	for i := range 30 {
 		loss := must.Get(step())(t)
-		if guess := math.Log(float64(small.vocab)); i == 0 && math.Abs(float64(loss)-guess) > 0.1 {
+		if guess := math.Log(float64(small.Vocab)); i == 0 && math.Abs(float64(loss)-guess) > 0.1 {
 			t.Errorf("the first loss is %v, want a loss near %v, the loss of guessing", loss, guess)
 		}
 		if float64(loss) >= last {
 			t.Errorf("the loss of step %d is %v, want it below %v, the loss of the step before", i, loss, last)
 		}
 		last = float64(loss)
-	}
-}
-
-func TestChoose(t *testing.T) {
-	if got, err := choose(nil); err != nil || len(got) != 1 || got[0].name != "nanogpt" {
-		t.Errorf("got %v, %v", got, err)
-	}
-	if got, err := choose([]string{"tiny", "nanogpt"}); err != nil || len(got) != 2 || got[0].name != "tiny" {
-		t.Errorf("got %v, %v", got, err)
-	}
-	if _, err := choose([]string{"huge"}); err == nil || !strings.Contains(err.Error(), `"huge": want nanogpt or tiny`) {
-		t.Errorf("got %v", err)
 	}
 }

@@ -6,18 +6,13 @@ import (
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
-)
 
-// config is a pre-norm GPT and its batch, the same as in heed bench: learned positions, a ReLU layer of width 4·D, a
-// linear head.
-type config struct {
-	name                                     string
-	batch, length, dim, heads, blocks, vocab int // B, T, D, H, number of blocks, V
-}
+	"github.com/heed-go/heed/cmd/heed/internal/bench"
+)
 
 // network is the graph of a training step.
 type network struct {
-	config
+	bench.GPT
 	graph  *G.ExprGraph
 	params G.Nodes
 	loss   *G.Node // a scalar
@@ -28,28 +23,28 @@ type network struct {
 
 // newNetwork builds the loss of a batch and its gradients. The arguments ids and targets have shape (B·T). The function
 // initial returns the initial values of a parameter; a weight has shape (in, out).
-func newNetwork(c config, ids, targets []int, initial func(name string, shape ...int) *tensor.Dense) (n *network, err error) {
-	n = &network{config: c, graph: G.NewGraph(), initial: initial}
-	rows := c.batch * c.length
+func newNetwork(c bench.GPT, ids, targets []int, initial func(name string, shape ...int) *tensor.Dense) (n *network, err error) {
+	n = &network{GPT: c, graph: G.NewGraph(), initial: initial}
+	rows := c.Batch * c.Length
 	tokens := n.input("ids", tensor.New(tensor.WithBacking(ids)))
-	x := G.Must(G.ByIndices(n.param("embedding.weight", c.vocab, c.dim), tokens, 0)) // (V, D) -> (B·T, D)
-	x = reshape(x, c.batch, c.length, c.dim)
-	x = G.Must(G.BroadcastAdd(x, n.param("positions.weight", 1, c.length, c.dim), nil, []byte{0})) // (B, T, D)
-	x = reshape(x, rows, c.dim)
+	x := G.Must(G.ByIndices(n.param("embedding.weight", c.Vocab, c.Dim), tokens, 0)) // (V, D) -> (B·T, D)
+	x = reshape(x, c.Batch, c.Length, c.Dim)
+	x = G.Must(G.BroadcastAdd(x, n.param("positions.weight", 1, c.Length, c.Dim), nil, []byte{0})) // (B, T, D)
+	x = reshape(x, rows, c.Dim)
 
 	mask := n.mask()
-	for i := range c.blocks {
+	for i := range c.Blocks {
 		block := fmt.Sprintf("blocks.%d.", i)
 		x = G.Must(G.Add(x, n.attention(block+"attention.", n.norm(block+"norm1.", x), mask)))
-		up := G.Must(G.Rectify(n.linear(block+"feedforward.up.", n.norm(block+"norm2.", x), 4*c.dim)))
-		x = G.Must(G.Add(x, n.linear(block+"feedforward.down.", up, c.dim)))
+		up := G.Must(G.Rectify(n.linear(block+"feedforward.up.", n.norm(block+"norm2.", x), 4*c.Dim)))
+		x = G.Must(G.Add(x, n.linear(block+"feedforward.down.", up, c.Dim)))
 	}
-	logits := n.linear("head.", n.norm("norm.", x), c.vocab) // (B·T, V)
+	logits := n.linear("head.", n.norm("norm.", x), c.Vocab) // (B·T, V)
 
 	// The mean of −log softmax(logits)[target].
-	chosen := tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(rows, c.vocab))
+	chosen := tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(rows, c.Vocab))
 	for i, t := range targets {
-		chosen.Data().([]float32)[i*c.vocab+t] = -1 / float32(rows)
+		chosen.Data().([]float32)[i*c.Vocab+t] = -1 / float32(rows)
 	}
 	n.loss = G.Must(G.Sum(G.Must(G.HadamardProd(G.Must(G.LogSoftMax(logits, 1)), n.input("targets", chosen)))))
 	G.Read(n.loss, &n.value)
@@ -92,31 +87,31 @@ func (n *network) norm(name string, x *G.Node) *G.Node {
 
 // attention is causal multi-head self-attention: (B·T, D) -> (B·T, D).
 func (n *network) attention(name string, x, mask *G.Node) *G.Node {
-	q := n.split(n.linear(name+"query.", x, n.dim))
-	k := n.split(n.linear(name+"key.", x, n.dim))
-	v := n.split(n.linear(name+"value.", x, n.dim))
+	q := n.split(n.linear(name+"query.", x, n.Dim))
+	k := n.split(n.linear(name+"key.", x, n.Dim))
+	v := n.split(n.linear(name+"value.", x, n.Dim))
 	scores := G.Must(G.BatchedMatMul(q, k, false, true)) // (B·H, T, K) x (B·H, T, K)ᵀ -> (B·H, T, T)
-	scale := G.NewConstant(float32(1 / math.Sqrt(float64(n.dim/n.heads))))
+	scale := G.NewConstant(float32(1 / math.Sqrt(float64(n.Dim/n.Heads))))
 	masked := G.Must(G.BroadcastAdd(G.Must(G.Mul(scores, scale)), mask, nil, []byte{0}))
 	weights := G.Must(G.SoftMax(masked, 2))
-	heads := reshape(G.Must(G.BatchedMatMul(weights, v)), n.batch, n.heads, n.length, n.dim/n.heads)
-	side := reshape(G.Must(G.Transpose(heads, 0, 2, 1, 3)), n.batch*n.length, n.dim) // (B, T, H, K) -> (B·T, D)
-	return n.linear(name+"output.", side, n.dim)
+	heads := reshape(G.Must(G.BatchedMatMul(weights, v)), n.Batch, n.Heads, n.Length, n.Dim/n.Heads)
+	side := reshape(G.Must(G.Transpose(heads, 0, 2, 1, 3)), n.Batch*n.Length, n.Dim) // (B, T, H, K) -> (B·T, D)
+	return n.linear(name+"output.", side, n.Dim)
 }
 
 // split splits the heads: (B·T, D) -> (B·H, T, K).
 func (n *network) split(x *G.Node) *G.Node {
-	x = reshape(x, n.batch, n.length, n.heads, n.dim/n.heads)
+	x = reshape(x, n.Batch, n.Length, n.Heads, n.Dim/n.Heads)
 	x = G.Must(G.Transpose(x, 0, 2, 1, 3)) // this copies x
-	return reshape(x, n.batch*n.heads, n.length, n.dim/n.heads)
+	return reshape(x, n.Batch*n.Heads, n.Length, n.Dim/n.Heads)
 }
 
 // mask hides later positions from each position: (1, T, T).
 func (n *network) mask() *G.Node {
-	t := tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(1, n.length, n.length))
-	for i := range n.length {
-		for j := i + 1; j < n.length; j++ {
-			t.Data().([]float32)[i*n.length+j] = float32(math.Inf(-1))
+	t := tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(1, n.Length, n.Length))
+	for i := range n.Length {
+		for j := i + 1; j < n.Length; j++ {
+			t.Data().([]float32)[i*n.Length+j] = float32(math.Inf(-1))
 		}
 	}
 	return n.input("mask", t)

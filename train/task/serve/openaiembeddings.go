@@ -1,4 +1,4 @@
-package openai
+package serve
 
 import (
 	"encoding/base64"
@@ -9,18 +9,18 @@ import (
 )
 
 // embed answers with the vectors of texts.
-func (a *api) embed(w http.ResponseWriter, r *http.Request, q *request) error {
+func (a *openAI) embed(w http.ResponseWriter, r *http.Request, q *openAIRequest) error {
 	texts, err := a.texts(q.Input, "input")
 	if err != nil {
 		return err
 	}
 	if q.EncodingFormat != "float" && q.EncodingFormat != "base64" {
-		return setting.Errorf("%s must be %s, got %.100q", setting.Path("encoding_format"), wants["encoding_format"], q.EncodingFormat)
+		return setting.Errorf("%s must be %s, got %.100q", setting.Path("encoding_format"), fieldWants["encoding_format"], q.EncodingFormat)
 	}
 	var vectors [][]float32
 	var tokens int
-	if err := a.Queue(r.Context(), len(texts), func() (err error) {
-		vectors, tokens, err = a.Model().Embed(r.Context(), texts)
+	if err := a.queue(r.Context(), len(texts), func() (err error) {
+		vectors, tokens, err = a.model.Embed(r.Context(), texts)
 		return err
 	}); err != nil {
 		return err
@@ -36,5 +36,5 @@ func (a *api) embed(w http.ResponseWriter, r *http.Request, q *request) error {
 			list[i]["embedding"] = base64.StdEncoding.EncodeToString(b)
 		}
 	}
-	return a.Write(w, object{"object": "list", "data": list, "model": a.name, "usage": object{"prompt_tokens": tokens, "total_tokens": tokens}})
+	return a.reply(w, object{"object": "list", "data": list, "model": a.name, "usage": object{"prompt_tokens": tokens, "total_tokens": tokens}})
 }

@@ -1,7 +1,6 @@
-package openai
+package serve
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -15,10 +14,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,22 +23,7 @@ import (
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train/model"
-	"github.com/heed-go/heed/train/task"
-	"github.com/heed-go/heed/train/task/serve"
 )
-
-// newWriter returns a small untrained text model.
-func newWriter(t testing.TB) *model.Model {
-	t.Helper()
-	c := must.Get(task.Named("text", 16))(t)
-	c.Data.File = filepath.Join(t.TempDir(), "text.txt")
-	content := strings.Repeat("The quick brown fox jumps over the lazy dog.\n", 100)
-	must.Do(t, os.WriteFile(c.Data.File, []byte(content), 0o666))
-	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads, c.Model.Block.FeedForward.Hidden = 16, 1, 2, 32
-	made := must.Get(task.New(c))(t)
-	t.Cleanup(func() { made.Close() })
-	return made.Model
-}
 
 // chatML is a published chat template.
 const chatML = `{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}`
@@ -53,7 +35,7 @@ func published(t testing.TB, name string) *model.Model { return publishedFor(t, 
 func publishedFor(t testing.TB, name, template string) *model.Model {
 	t.Helper()
 	dir := t.TempDir()
-	must.Do(t, os.CopyFS(dir, os.DirFS(filepath.Join("../../../../layers/pretrained/testdata", name))))
+	must.Do(t, os.CopyFS(dir, os.DirFS(filepath.Join("../../../layers/pretrained/testdata", name))))
 	vocab, added := map[string]int{}, []any{}
 	for id, token := range []string{"<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>", "system", "user", "assistant"} {
 		vocab[token] = id
@@ -74,17 +56,17 @@ func publishedFor(t testing.TB, name, template string) *model.Model {
 	return must.Get(model.Open(dir))(t)
 }
 
-// start starts a service on the loopback interface.
-func start(t testing.TB, m *model.Model, o serve.Options) (*serve.Handler, *httptest.Server) {
+// startOpenAI starts a service of the model fox on the loopback interface.
+func startOpenAI(t testing.TB, m *model.Model, o Options) (*Handler, *httptest.Server) {
 	t.Helper()
-	h := must.Get(serve.New(m, o))(t)
-	s := httptest.NewServer(New(h, "fox"))
+	h := must.Get(New(m, o))(t)
+	s := httptest.NewServer(h.OpenAI("fox"))
 	t.Cleanup(s.Close)
 	return h, s
 }
 
-// An answer has what answers and events have in common.
-type answer struct {
+// An openAIAnswer has what answers and events have in common.
+type openAIAnswer struct {
 	ID, Object, Model string
 	Choices           []struct {
 		Index   int
@@ -109,45 +91,34 @@ type answer struct {
 	Error struct{ Message, Type, Param, Code string }
 }
 
-// post sends a request. For a stream, it returns all events, without [DONE].
-func post(ctx context.Context, url, body string) (status int, list []answer, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+// postOpenAI sends a request. For a stream, it returns all events, without [DONE].
+func postOpenAI(ctx context.Context, url, body string) (status int, list []openAIAnswer, err error) {
+	got, err := post(ctx, url, body)
 	if err != nil {
 		return 0, nil, err
 	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Authorization", "Bearer key")
-	got, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer got.Body.Close()
-	content, err := io.ReadAll(got.Body)
-	if err != nil {
-		return 0, nil, err
-	}
-	parts := []string{string(content)}
-	if got.Header.Get("Content-Type") == "text/event-stream" {
-		whole, done := strings.CutSuffix(string(content), "data: [DONE]\n\n")
+	parts := []string{got.body}
+	if got.header.Get("Content-Type") == "text/event-stream" {
+		whole, done := strings.CutSuffix(got.body, "data: [DONE]\n\n")
 		parts = strings.SplitAfter(strings.TrimSuffix(whole, "\n\n"), "\n\n")
 		if last := parts[len(parts)-1]; done == strings.Contains(last, `{"error":`) {
 			return 0, nil, fmt.Errorf("the stream ends with %q and [DONE]: %t", last, done)
 		}
 	}
 	for _, part := range parts {
-		var a answer
+		var a openAIAnswer
 		if err := json.Unmarshal([]byte(strings.TrimPrefix(part, "data: ")), &a); err != nil {
 			return 0, nil, fmt.Errorf("%q: %w", part, err)
 		}
 		list = append(list, a)
 	}
-	return got.StatusCode, list, nil
+	return got.status, list, nil
 }
 
-// ask sends a request, checks the status of the answer, and returns its events or the answer itself.
-func ask(t *testing.T, url, body string, status int) []answer {
+// askOpenAI sends a request, checks the status of the answer, and returns its events or the answer itself.
+func askOpenAI(t *testing.T, url, body string, status int) []openAIAnswer {
 	t.Helper()
-	got, list, err := post(t.Context(), url, body)
+	got, list, err := postOpenAI(t.Context(), url, body)
 	if err != nil || got != status {
 		t.Fatalf("%s %s: got status %d, %+v, %v, want %d", url, body, got, list, err, status)
 	}
@@ -155,7 +126,7 @@ func ask(t *testing.T, url, body string, status int) []answer {
 }
 
 // joined returns the text of an answer with one choice, or of its events, and the reason for its end.
-func joined(list []answer) (text, finish string) {
+func joined(list []openAIAnswer) (text, finish string) {
 	for _, a := range list {
 		for _, c := range a.Choices {
 			text, finish = text+c.Text+c.Message.Content, c.FinishReason
@@ -168,9 +139,9 @@ func joined(list []answer) (text, finish string) {
 }
 
 // A wrong request gets the status, the param and the code that official clients expect.
-func TestRefused(t *testing.T) {
-	h := must.Get(serve.New(newWriter(t), serve.Options{MaxInputs: 3, MaxTokens: 50, MaxBody: 2000}))(t)
-	a := New(h, "fox")
+func TestOpenAIRefused(t *testing.T) {
+	h := must.Get(New(writer(t), Options{MaxInputs: 3, MaxTokens: 50, MaxBody: 2000}))(t)
+	a := h.OpenAI("fox")
 	const (
 		completions, chat, embeddings = "POST /v1/completions", "POST /v1/chat/completions", "POST /v1/embeddings"
 		said                          = `"messages": [{"role": "user", "content": "The"}]`
@@ -246,7 +217,7 @@ func TestRefused(t *testing.T) {
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, r)
 		body := w.Body.String()
-		var got answer
+		var got openAIAnswer
 		if err := json.Unmarshal([]byte(body), &got); err != nil || strings.ContainsAny(body, "\x1b\x7f") || strings.Count(body, "\n") != 1 || len(body) > 1000 {
 			t.Errorf("%s %s: got %q, %v, want one line of JSON", test.what, test.body, body, err)
 		}
@@ -257,7 +228,7 @@ func TestRefused(t *testing.T) {
 }
 
 // Values that change nothing, and fields that are ignored, are accepted.
-func TestAccepted(t *testing.T) {
+func TestOpenAIAccepted(t *testing.T) {
 	for _, test := range []struct {
 		endpoint string
 		body     string
@@ -266,7 +237,7 @@ func TestAccepted(t *testing.T) {
 		{forChat, `{"messages": [], "n": null, "tools": [ ], "tool_choice": "none", "response_format": {"type": "text"}, "logprobs": false, "top_logprobs": 0, "store": false, "metadata": {"a": "b"}, "service_tier": "auto", "parallel_tool_calls": true, "functions": [], "function_call": "auto", "modalities": ["text"], "verbosity": "medium", "reasoning_effort": "low", "chat_template_kwargs": {"enable_thinking": false}}`},
 		{forCompletions, `{"prompt": "The", "temperature": null, "top_p": null, "max_tokens": null, "stop": null, "seed": -1, "stream": null, "stream_options": null}`},
 	} {
-		q := must.Get(read([]byte(test.body), test.endpoint))(t)
+		q := must.Get(readOpenAI([]byte(test.body), test.endpoint))(t)
 		own := decode.Sampler{Temperature: 0.5, TopK: 7}
 		if o, err := q.options(own, 9, 50); err != nil || o.Sampler != own || o.MaxTokens != 9 {
 			t.Errorf("%s: got %+v, %v, want the defaults", test.body, o, err)
@@ -276,7 +247,7 @@ func TestAccepted(t *testing.T) {
 		`{"temperature": 0, "top_p": 0.5, "top_k": 3, "min_p": 0.1}`: {},
 		`{"temperature": 0.5, "top_p": 0}`:                           {Temperature: 0.5, TopP: 5e-324},
 	} {
-		q := must.Get(read([]byte(body), forCompletions))(t)
+		q := must.Get(readOpenAI([]byte(body), forCompletions))(t)
 		if o, err := q.options(decode.Sampler{}, 9, 50); err != nil || o.Sampler != want {
 			t.Errorf("%s: got %+v, %v, want %+v", body, o.Sampler, err, want)
 		}
@@ -284,8 +255,8 @@ func TestAccepted(t *testing.T) {
 }
 
 // With Qwen 3's template, enable_thinking decides whether the model reads empty thoughts. With ChatML, it does nothing.
-func TestThinking(t *testing.T) {
-	f := must.Get(os.Open("../../../../data/tokenizer/testdata/chat.json.gz"))(t)
+func TestOpenAIThinking(t *testing.T) {
+	f := must.Get(os.Open("../../../data/tokenizer/testdata/chat.json.gz"))(t)
 	defer f.Close()
 	var cases struct{ Templates []struct{ Name, Text string } }
 	must.Do(t, json.NewDecoder(must.Get(gzip.NewReader(f))(t)).Decode(&cases))
@@ -294,10 +265,10 @@ func TestThinking(t *testing.T) {
 		templates[c.Name] = c.Text
 	}
 	for _, name := range []string{"ChatML", "Qwen3"} {
-		_, s := start(t, publishedFor(t, "llama", templates[name]), serve.Options{})
+		_, s := startOpenAI(t, publishedFor(t, "llama", templates[name]), Options{})
 		var tokens []int
 		for _, more := range []string{"", `, "chat_template_kwargs": {"enable_thinking": true}`, `, "chat_template_kwargs": {"enable_thinking": false}`} {
-			list := ask(t, s.URL+"/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "max_tokens": 1`+more+`}`, 200)
+			list := askOpenAI(t, s.URL+"/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "max_tokens": 1`+more+`}`, 200)
 			tokens = append(tokens, list[0].Usage.PromptTokens)
 		}
 		if tokens[1] != tokens[0] || (tokens[2] > tokens[0]) != (name == "Qwen3") {
@@ -307,10 +278,10 @@ func TestThinking(t *testing.T) {
 }
 
 // Without a seed, answers differ.
-func TestSeed(t *testing.T) {
+func TestOpenAISeed(t *testing.T) {
 	var seeds []uint64
 	for range 2 {
-		o := must.Get(new(request).options(decode.Sampler{}, 1, 1))(t)
+		o := must.Get(new(openAIRequest).options(decode.Sampler{}, 1, 1))(t)
 		seeds = append(seeds, o.Seed)
 	}
 	if seeds[0] == seeds[1] {
@@ -318,8 +289,8 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-func TestModels(t *testing.T) {
-	_, s := start(t, newWriter(t), serve.Options{})
+func TestOpenAIModels(t *testing.T) {
+	_, s := startOpenAI(t, writer(t), Options{})
 	for path, want := range map[string]string{
 		"/v1/models":     `{"data":[{"created":1,"id":"fox","object":"model","owned_by":"heed"}],"object":"list"}`,
 		"/v1/models/fox": `{"created":1,"id":"fox","object":"model","owned_by":"heed"}`,
@@ -335,13 +306,13 @@ func TestModels(t *testing.T) {
 }
 
 // Completions are the texts of Model.Generate, one per prompt, in one piece and in events.
-func TestCompletions(t *testing.T) {
-	m := newWriter(t)
-	h, s := start(t, m, serve.Options{})
+func TestOpenAICompletions(t *testing.T) {
+	m := writer(t)
+	h, s := startOpenAI(t, m, Options{})
 	coder := []int{}
 	for _, c := range "fox" {
 		for id := range 30 {
-			if text, err := (&api{Handler: h}).decode([]int{id}); err == nil && text == string(c) {
+			if text, err := (&openAI{Handler: h}).decode([]int{id}); err == nil && text == string(c) {
 				coder = append(coder, id)
 			}
 		}
@@ -370,7 +341,7 @@ func TestCompletions(t *testing.T) {
 			if streamed {
 				body = test.body + `, "stream": true, "stream_options": {"include_usage": true}}`
 			}
-			list := ask(t, s.URL+"/v1/completions", body, 200)
+			list := askOpenAI(t, s.URL+"/v1/completions", body, 200)
 			read, written := 0, 0
 			for i, prompt := range test.prompts {
 				want, g := generate(prompt, test.o)
@@ -400,9 +371,9 @@ func TestCompletions(t *testing.T) {
 
 // An answer in a conversation is the text of Model.Generate, in one piece and in events, of which the first has the
 // role and the last the reason for the end.
-func TestChat(t *testing.T) {
+func TestOpenAIChat(t *testing.T) {
 	m := published(t, "llama")
-	_, s := start(t, m, serve.Options{})
+	_, s := startOpenAI(t, m, Options{})
 	conversation := []tokenizer.Message{{Role: "system", Content: "a"}, {Role: "user", Content: "b\nc"}}
 	const messages = `{"messages": [{"role": "developer", "content": "a"}, {"role": "user", "content": [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]}]`
 	for seed := range 4 {
@@ -415,7 +386,7 @@ func TestChat(t *testing.T) {
 			g := must.Get(m.Generate(t.Context(), &b, model.Prompt{Messages: conversation}, o))(t)
 			for _, streamed := range []bool{false, true} {
 				body := fmt.Sprintf(`%s, "temperature": 1, "seed": %d%s, "stream": %t}`, messages, seed, end, streamed)
-				list := ask(t, s.URL+"/v1/chat/completions", body, 200)
+				list := askOpenAI(t, s.URL+"/v1/chat/completions", body, 200)
 				if text, finish := joined(list); text != b.String() || finish != g.Finish {
 					t.Fatalf("%s: got %+v, want %q, %s", body, list, b.String(), g.Finish)
 				}
@@ -430,20 +401,20 @@ func TestChat(t *testing.T) {
 		}
 	}
 	long := fmt.Sprintf(`{"messages": [{"role": "user", "content": %q}]}`, strings.Repeat("a", 40))
-	if list := ask(t, s.URL+"/v1/chat/completions", long, 400); list[0].Error.Param != "messages" || !strings.Contains(list[0].Error.Message, "at most 32") {
+	if list := askOpenAI(t, s.URL+"/v1/chat/completions", long, 400); list[0].Error.Param != "messages" || !strings.Contains(list[0].Error.Message, "at most 32") {
 		t.Errorf("a conversation that is too long: got %+v", list)
 	}
-	if list := ask(t, s.URL+"/v1/completions", `{"prompt": "", "temperature": 0, "max_tokens": 3}`, 200); list[0].Usage.PromptTokens != 1 {
+	if list := askOpenAI(t, s.URL+"/v1/completions", `{"prompt": "", "temperature": 0, "max_tokens": 3}`, 200); list[0].Usage.PromptTokens != 1 {
 		t.Errorf("an empty prompt: got %+v, want an answer", list)
 	}
 }
 
 // The mark that the chat template has after an answer ends it, though generation_config.json names another end token. A
 // completion isn't a conversation, so the mark is one token among others there.
-func TestChatEnds(t *testing.T) {
+func TestOpenAIChatEnds(t *testing.T) {
 	const mark = 4 // <|im_end|>
 	m := published(t, "llama")
-	_, s := start(t, m, serve.Options{})
+	_, s := startOpenAI(t, m, Options{})
 	weights := m.Params.Get("head.weight").Value.Float32s()
 	dim := len(weights) / 41
 	ended := 0
@@ -452,11 +423,11 @@ func TestChatEnds(t *testing.T) {
 		for i := range dim {
 			weights[mark*dim+i] = sign
 		}
-		list := ask(t, s.URL+"/v1/chat/completions", `{"messages": [{"role": "user", "content": "b"}], "temperature": 0, "max_tokens": 3}`, 200)
+		list := askOpenAI(t, s.URL+"/v1/chat/completions", `{"messages": [{"role": "user", "content": "b"}], "temperature": 0, "max_tokens": 3}`, 200)
 		if text, finish := joined(list); text == "" && finish == "stop" && list[0].Usage.CompletionTokens == 0 {
 			ended++
 		}
-		list = ask(t, s.URL+"/v1/completions", `{"prompt": "b", "temperature": 0, "max_tokens": 3}`, 200)
+		list = askOpenAI(t, s.URL+"/v1/completions", `{"prompt": "b", "temperature": 0, "max_tokens": 3}`, 200)
 		if _, finish := joined(list); finish != "length" {
 			t.Errorf("a completion: got %+v, want 3 tokens", list)
 		}
@@ -467,15 +438,15 @@ func TestChatEnds(t *testing.T) {
 }
 
 // Embeddings are the vectors of Model.Embed, as numbers and in base64, for texts and ids.
-func TestEmbeddings(t *testing.T) {
+func TestOpenAIEmbeddings(t *testing.T) {
 	m := published(t, "llama-states")
-	h, s := start(t, m, serve.Options{})
+	h, s := startOpenAI(t, m, Options{})
 	want, tokens, err := m.Embed(t.Context(), []string{"abc", "b"})
 	must.Do(t, err)
 	for _, body := range []string{
 		`{"input": ["abc", "b"]}`, `{"input": ["abc", "b"], "encoding_format": "base64"}`, `{"input": [[8, 9, 10], "b"], "model": "fox", "user": "me"}`, `{"input": [[1, 8, 9, 10], [9]], "dimensions": 16, "encoding_format": "float"}`,
 	} {
-		list := ask(t, s.URL+"/v1/embeddings", body, 200)
+		list := askOpenAI(t, s.URL+"/v1/embeddings", body, 200)
 		if len(list[0].Data) != 2 || list[0].Usage.PromptTokens != tokens || list[0].Usage.TotalTokens != tokens || list[0].Model != "fox" {
 			t.Fatalf("%s: got %+v", body, list)
 		}
@@ -496,7 +467,7 @@ func TestEmbeddings(t *testing.T) {
 		}
 	}
 	for _, body := range []string{`{"input": "abc", "dimensions": 8}`, `{"input": "abc", "dimensions": 0}`} {
-		if list := ask(t, s.URL+"/v1/embeddings", body, 400); list[0].Error.Param != "dimensions" {
+		if list := askOpenAI(t, s.URL+"/v1/embeddings", body, 400); list[0].Error.Param != "dimensions" {
 			t.Errorf("%s: got %+v, want the param dimensions", body, list)
 		}
 	}
@@ -509,103 +480,23 @@ func TestEmbeddings(t *testing.T) {
 			t.Errorf("%s: got %d, %s, want %d", what, w.Code, w.Body, want)
 		}
 	}
-	if list := ask(t, s.URL+"/v1/completions", `{"prompt": "abc"}`, 400); list[0].Error.Param != "prompt" {
+	if list := askOpenAI(t, s.URL+"/v1/completions", `{"prompt": "abc"}`, 400); list[0].Error.Param != "prompt" {
 		t.Errorf("a completion: got %+v, want the param prompt", list)
 	}
 }
 
-// 16 clients get streams at the same time, while others disconnect. No answer is lost or wrong, and memory doesn't
-// grow.
-func TestClients(t *testing.T) {
-	m := newWriter(t)
-	h, s := start(t, m, serve.Options{Sessions: 32})
-	want := make([]string, 16)
-	for seed := range want {
-		var b strings.Builder
-		must.Get(m.Generate(t.Context(), &b, model.Prompt{Text: "The"}, model.GenerateOptions{Sampler: decode.Sampler{Temperature: 1, TopP: 1}, Seed: uint64(seed), MaxTokens: 20}))(t)
-		want[seed] = b.String()
-	}
-	var heap [2]uint64
-	for half := range heap {
-		var clients sync.WaitGroup
-		for seed := range want {
-			clients.Go(func() {
-				for range 5 {
-					body := fmt.Sprintf(`{"prompt": "The", "seed": %d, "max_tokens": 20, "stream": true}`, seed)
-					status, list, err := post(t.Context(), s.URL+"/v1/completions", body)
-					if text, finish := joined(list); err != nil || status != 200 || text != want[seed] || finish != "length" {
-						t.Errorf("seed %d: got %d, %q, %s, %v, want %q", seed, status, text, finish, err, want[seed])
-					}
-				}
-			})
-		}
-		for range 4 {
-			clients.Go(func() {
-				for range 10 {
-					ctx, leave := context.WithCancel(t.Context())
-					time.AfterFunc(5*time.Millisecond, leave)
-					post(ctx, s.URL+"/v1/completions", `{"prompt": "The", "max_tokens": 1000, "stream": true}`)
-				}
-			})
-		}
-		clients.Wait()
-		idle(t, h)
-		runtime.GC()
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		heap[half] = stats.HeapAlloc
-	}
-	t.Logf("%d kB after half of the requests, %d kB at the end", heap[0]>>10, heap[1]>>10)
-	if heap[1] > heap[0]+heap[0]/4+4<<20 {
-		t.Errorf("%d kB after half of the requests and %d kB at the end, want at most a quarter and 4 MB more", heap[0]>>10, heap[1]>>10)
-	}
-}
-
-// idle waits until no session is in progress.
-func idle(t *testing.T, h *serve.Handler) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("GET", "/health", nil))
-		if strings.Contains(w.Body.String(), `"sessions":0`) {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("a session goes on: %s", w.Body)
-		}
-	}
-}
-
-// endless is a request for a stream that is too long to finish.
-const endless = `{"prompt": "The", "max_tokens": 1000000000, "stream": true}`
-
-// A stream ends when its client disconnects, so that another session can begin. Before that, clients are told to come
-// back.
-func TestGone(t *testing.T) {
-	h, s := start(t, newWriter(t), serve.Options{MaxTokens: 1e9, Sessions: 1})
-	ctx, leave := context.WithCancel(t.Context())
-	r := must.Get(http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/completions", strings.NewReader(endless)))(t)
-	r.Header.Set("Content-Type", "application/json")
-	got := must.Get(http.DefaultClient.Do(r))(t)
-	defer got.Body.Close()
-	must.Get(bufio.NewReader(got.Body).ReadString('\n'))(t)
-	if list := ask(t, s.URL+"/v1/completions", `{"prompt": "The"}`, 503); list[0].Error.Type != "server_error" {
-		t.Errorf("a second session: got %+v, want a server_error", list)
-	}
-	leave()
-	idle(t, h)
-	ask(t, s.URL+"/v1/completions", `{"prompt": "The"}`, 200)
-}
+// endlessStream is a request for a stream that is too long to finish.
+const endlessStream = `{"prompt": "The", "max_tokens": 1000000000, "stream": true}`
 
 // If a stream takes too long, or if the service ends, the last event is an error, and there is no [DONE].
-func TestCutOff(t *testing.T) {
-	m := newWriter(t)
+func TestOpenAICutOff(t *testing.T) {
+	m := writer(t)
 	for _, reason := range []string{"took too long", "about to end"} {
-		o := serve.Options{MaxTokens: 1e9}
+		o := Options{MaxTokens: 1e9}
 		if reason == "took too long" {
 			o.Time = 100 * time.Millisecond
 		}
-		h, s := start(t, m, o)
+		h, s := startOpenAI(t, m, o)
 		if o.Time == 0 {
 			time.AfterFunc(100*time.Millisecond, func() {
 				ctx, cancel := context.WithCancel(context.Background())
@@ -613,7 +504,7 @@ func TestCutOff(t *testing.T) {
 				h.Shutdown(ctx)
 			})
 		}
-		status, list, err := post(t.Context(), s.URL+"/v1/completions", endless)
+		status, list, err := postOpenAI(t.Context(), s.URL+"/v1/completions", endlessStream)
 		last := list[len(list)-1].Error
 		if begun := len(list) > 1; err != nil || last.Type != "server_error" || !strings.Contains(last.Message, reason) || begun != (status == 200) { // the time may be over before the first event
 			t.Errorf("got %d, %d events, the last with %+v, %v; want an error that says %q", status, len(list), last, err, reason)
@@ -622,10 +513,10 @@ func TestCutOff(t *testing.T) {
 }
 
 // If one of several prompts is wrong, a stream that has begun ends with an error about it.
-func TestWrongPrompt(t *testing.T) {
-	_, s := start(t, newWriter(t), serve.Options{})
+func TestOpenAIWrongPrompt(t *testing.T) {
+	_, s := startOpenAI(t, writer(t), Options{})
 	for streamed, want := range map[bool]int{false: 400, true: 200} {
-		list := ask(t, s.URL+"/v1/completions", fmt.Sprintf(`{"prompt": ["The", "文"], "stream": %t}`, streamed), want)
+		list := askOpenAI(t, s.URL+"/v1/completions", fmt.Sprintf(`{"prompt": ["The", "文"], "stream": %t}`, streamed), want)
 		if last := list[len(list)-1].Error; last.Param != "prompt" || last.Type != "invalid_request_error" {
 			t.Errorf("got %+v, want an error about the prompt", last)
 		}
@@ -633,10 +524,10 @@ func TestWrongPrompt(t *testing.T) {
 }
 
 // Official clients are told when another try is no use, and pages of other sites get no answer.
-func TestHeaders(t *testing.T) {
-	h := must.Get(serve.New(newWriter(t), serve.Options{MaxTokens: 1e9, Time: 50 * time.Millisecond}))(t)
+func TestOpenAIHeaders(t *testing.T) {
+	h := must.Get(New(writer(t), Options{MaxTokens: 1e9, Time: 50 * time.Millisecond}))(t)
 	for _, test := range []struct{ origin, body, header, want string }{
-		{"", strings.Replace(endless, "true", "false", 1), "X-Should-Retry", "504 false"},
+		{"", strings.Replace(endlessStream, "true", "false", 1), "X-Should-Retry", "504 false"},
 		{"https://other.example", `{"prompt": "The"}`, "Access-Control-Allow-Origin", "403 "},
 	} {
 		r := httptest.NewRequest("POST", "/v1/completions", strings.NewReader(test.body))
@@ -645,7 +536,7 @@ func TestHeaders(t *testing.T) {
 			r.Header.Set("Origin", test.origin)
 		}
 		w := httptest.NewRecorder()
-		New(h, "").ServeHTTP(w, r)
+		h.OpenAI("").ServeHTTP(w, r)
 		if got := fmt.Sprint(w.Code, " ", w.Header().Get(test.header)); got != test.want || !strings.Contains(w.Body.String(), `{"error":{`) {
 			t.Errorf("%s: got %s, %s, want %s", test.body, got, w.Body, test.want)
 		}
@@ -653,7 +544,7 @@ func TestHeaders(t *testing.T) {
 }
 
 // The body of a request is refused, or its values are within the limits.
-func FuzzRequest(f *testing.F) {
+func FuzzOpenAIRequest(f *testing.F) {
 	for _, body := range []string{
 		`{"model": "fox", "prompt": ["The", [1, 2]], "max_tokens": 3, "temperature": 0, "top_p": 0.5, "stop": ["a"], "seed": -3, "stream": true}`,
 		`{"messages": [{"role": "developer", "content": [{"type": "text", "text": "é"}]}], "n": 1, "tools": [], "response_format": {"type": "text"}}`,
@@ -663,7 +554,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		for _, endpoint := range []string{forChat, forCompletions, forEmbeddings} {
-			q, err := read([]byte(body), endpoint)
+			q, err := readOpenAI([]byte(body), endpoint)
 			if err == nil && endpoint == forChat {
 				_, err = q.conversation()
 			}
@@ -678,24 +569,4 @@ func FuzzRequest(f *testing.F) {
 			}
 		}
 	})
-}
-
-// A model whose numbers overflow has no vectors and no text.
-func TestNoAnswerWithoutFiniteNumbers(t *testing.T) {
-	for name, request := range map[string][2]string{
-		"llama-states": {"/v1/embeddings", `{"input": ["abc"]}`},
-		"llama":        {"/v1/chat/completions", `{"messages": [{"role": "user", "content": "abc"}], "max_tokens": 3}`},
-	} {
-		m := published(t, name)
-		all := m.Params.All()
-		for _, p := range all[len(all)-2:] {
-			for i := range p.Value.Float32s() {
-				p.Value.Float32s()[i] = 3e38 // finite, but sums aren't
-			}
-		}
-		_, s := start(t, m, serve.Options{})
-		if list := ask(t, s.URL+request[0], request[1], 500); !strings.Contains(list[0].Error.Message, "weights are damaged") {
-			t.Errorf("%s: got %+v, want the reason", request[0], list)
-		}
-	}
 }

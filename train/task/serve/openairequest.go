@@ -1,4 +1,4 @@
-package openai
+package serve
 
 import (
 	"bytes"
@@ -20,8 +20,8 @@ import (
 	"github.com/heed-go/heed/train/model"
 )
 
-// A request has the fields of all endpoints.
-type request struct {
+// An openAIRequest has the fields of all endpoints.
+type openAIRequest struct {
 	Model    string    `json:"model"`
 	Messages []message `json:"messages"`
 	Prompt   inputs    `json:"prompt"`
@@ -71,17 +71,17 @@ var only = map[string][]string{
 	"modalities":      {`["text"]`},
 	"verbosity":       {`"medium"`},
 
-	"chat_template_kwargs": {"{}", `{"enable_thinking":false}`, `{"enable_thinking":true}`}, // see request
+	"chat_template_kwargs": {"{}", `{"enable_thinking":false}`, `{"enable_thinking":true}`}, // see openAIRequest
 }
 
-const listed = "a text, a list of token ids, or a list of either"
+const inputsWanted = "a text, a list of token ids, or a list of either"
 
-// wants describes the values of fields, by their names or the types of their numbers.
-var wants = map[string]string{
+// fieldWants describes the values of fields, by their names or the types of their numbers.
+var fieldWants = map[string]string{
 	"model":           "the model's name",
 	"messages":        `a list of messages, such as {"role": "user", "content": "…"}`,
-	"prompt":          listed,
-	"input":           listed,
+	"prompt":          inputsWanted,
+	"input":           inputsWanted,
 	"stop":            "a text, or a list of up to 4 texts",
 	"stream_options":  `an object such as {"include_usage": true}`,
 	"encoding_format": "float or base64",
@@ -91,8 +91,8 @@ var wants = map[string]string{
 	"bool":            "true or false",
 }
 
-// read decodes the body of a request that may have some fields. The errors are *task.ConfigErrors.
-func read(body []byte, fields string) (*request, error) {
+// readOpenAI decodes the body of a request that may have some fields. The errors are *model.ConfigErrors.
+func readOpenAI(body []byte, fields string) (*openAIRequest, error) {
 	if err := jsonkeys.Check(body, nil); err != nil {
 		return nil, setting.Errorf("the body must be JSON: %w", err)
 	}
@@ -113,19 +113,19 @@ func read(body []byte, fields string) (*request, error) {
 	}); err != nil {
 		return nil, err
 	}
-	q := &request{EncodingFormat: "float"}
+	q := &openAIRequest{EncodingFormat: "float"}
 	err := json.Unmarshal(body, q)
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 		path := strings.TrimPrefix(wrong.Field, "SamplerSettings.") // of the embedded struct
 		name, _, _ := strings.Cut(path, ".")
-		return nil, setting.Errorf("%s must be %s, got %.100s", setting.Path(path), cmp.Or(wants[name], wants[fmt.Sprint(wrong.Type)]), wrong.Value)
+		return nil, setting.Errorf("%s must be %s, got %.100s", setting.Path(path), cmp.Or(fieldWants[name], fieldWants[fmt.Sprint(wrong.Type)]), wrong.Value)
 	}
 	return q, err
 }
 
 // options returns the options of a generation of up to limit tokens, for a model with the Sampler own. If the request
-// has no number of tokens, it is standard. The errors are *task.ConfigErrors.
-func (q *request) options(own decode.Sampler, standard, limit int) (model.GenerateOptions, error) {
+// has no number of tokens, it is standard. The errors are *model.ConfigErrors.
+func (q *openAIRequest) options(own decode.Sampler, standard, limit int) (model.GenerateOptions, error) {
 	o := model.GenerateOptions{Sampler: q.Over(own), MaxTokens: standard, Seed: rand.Uint64()}
 	if q.Seed != nil {
 		o.Seed = uint64(*q.Seed)
@@ -141,7 +141,7 @@ func (q *request) options(own decode.Sampler, standard, limit int) (model.Genera
 	}
 	for i, stop := range q.Stop {
 		if stop.ids != nil || i == 4 {
-			return o, setting.Errorf("%s must be %s", setting.Path("stop"), wants["stop"])
+			return o, setting.Errorf("%s must be %s", setting.Path("stop"), fieldWants["stop"])
 		}
 		o.Stop = append(o.Stop, stop.text)
 	}
@@ -167,10 +167,10 @@ type message struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// conversation returns the messages. Its errors are *task.ConfigErrors.
-func (q *request) conversation() (list []tokenizer.Message, err error) {
+// conversation returns the messages. Its errors are *model.ConfigErrors.
+func (q *openAIRequest) conversation() (list []tokenizer.Message, err error) {
 	if len(q.Messages) == 0 {
-		return nil, setting.Errorf("%s must be %s, got none", setting.Path("messages"), wants["messages"])
+		return nil, setting.Errorf("%s must be %s, got none", setting.Path("messages"), fieldWants["messages"])
 	}
 	for i, m := range q.Messages {
 		path := fmt.Sprintf("messages[%d]", i)
@@ -241,11 +241,11 @@ func (l *inputs) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &(*l)[0])
 }
 
-// texts returns the texts of inputs, the field of this name. Its errors are *task.ConfigErrors.
-func (a *api) texts(list inputs, name string) (texts []string, err error) {
-	limit := a.Options().MaxInputs
+// texts returns the texts of inputs, the field of this name. Its errors are *model.ConfigErrors.
+func (a *openAI) texts(list inputs, name string) (texts []string, err error) {
+	limit := a.options.MaxInputs
 	if len(list) == 0 || len(list) > limit {
-		return nil, setting.Errorf("%s must be %s, with 1 to %d elements, got %d", setting.Path(name), wants[name], limit, len(list))
+		return nil, setting.Errorf("%s must be %s, with 1 to %d elements, got %d", setting.Path(name), fieldWants[name], limit, len(list))
 	}
 	for _, l := range list {
 		if l.ids != nil {
@@ -259,8 +259,8 @@ func (a *api) texts(list inputs, name string) (texts []string, err error) {
 }
 
 // decode returns the text of token ids, without special tokens.
-func (a *api) decode(ids []int) (string, error) {
-	coder, err := data.NewCoder(a.Model().Config.Task)
+func (a *openAI) decode(ids []int) (string, error) {
+	coder, err := data.NewCoder(a.model.Config.Task)
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package openai
+package serve
 
 import (
 	"context"
@@ -9,28 +9,26 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
-	"github.com/heed-go/heed/train/task/serve"
 )
 
 // chat answers with the next message of a conversation.
-func (a *api) chat(w http.ResponseWriter, r *http.Request, q *request) error {
+func (a *openAI) chat(w http.ResponseWriter, r *http.Request, q *openAIRequest) error {
 	messages, err := q.conversation()
 	if err != nil {
 		return err
 	}
-	standard := a.Options().MaxTokens
+	standard := a.options.MaxTokens
 	if standard >= 1024 {
 		standard = 0 // 1,024, or less if the model's context is full
 	}
-	g := generation{api: a, w: w, request: q, chat: true}
+	g := generation{openAI: a, w: w, request: q, chat: true}
 	thinking := q.ChatTemplateKwargs.EnableThinking
 	return g.answer(r.Context(), standard, model.Prompt{Messages: messages, NoThinking: thinking != nil && !*thinking})
 }
 
 // complete answers with the texts that follow prompts.
-func (a *api) complete(w http.ResponseWriter, r *http.Request, q *request) error {
+func (a *openAI) complete(w http.ResponseWriter, r *http.Request, q *openAIRequest) error {
 	texts, err := a.texts(q.Prompt, "prompt")
 	if err != nil {
 		return err
@@ -39,15 +37,15 @@ func (a *api) complete(w http.ResponseWriter, r *http.Request, q *request) error
 	for i, text := range texts {
 		prompts[i].Text = text
 	}
-	g := generation{api: a, w: w, request: q}
-	return g.answer(r.Context(), min(16, a.Options().MaxTokens), prompts...)
+	g := generation{openAI: a, w: w, request: q}
+	return g.answer(r.Context(), min(16, a.options.MaxTokens), prompts...)
 }
 
 // A generation answers a request for text.
 type generation struct {
-	*api
+	*openAI
 	w       http.ResponseWriter
-	request *request
+	request *openAIRequest
 	chat    bool
 	fields  object // of the answer and of each event
 	index   int    // of the prompt
@@ -56,7 +54,7 @@ type generation struct {
 
 // answer answers with the texts that follow the prompts. If the request has no number of tokens, it is standard.
 func (g *generation) answer(ctx context.Context, standard int, prompts ...model.Prompt) error {
-	o, err := g.request.options(g.Model().Sampler(), standard, g.Options().MaxTokens)
+	o, err := g.request.options(g.model.Sampler(), standard, g.options.MaxTokens)
 	if err != nil {
 		return err
 	}
@@ -69,15 +67,15 @@ func (g *generation) answer(ctx context.Context, standard int, prompts ...model.
 	}
 	read, written := 0, 0
 	choices := []object{}
-	err = g.Session(func() error {
+	err = g.inSession(func() error {
 		for i, p := range prompts {
 			g.index = i
 			var whole strings.Builder
 			var out io.Writer = &whole
 			if g.request.Stream {
-				out = writer(func(text string) error { return g.send(g.choice(text, "")) })
+				out = textWriter(func(text string) error { return g.send(g.choice(text, "")) })
 			}
-			one, err := g.Model().Generate(ctx, out, p, o)
+			one, err := g.model.Generate(ctx, out, p, o)
 			if err != nil {
 				return err
 			}
@@ -93,21 +91,21 @@ func (g *generation) answer(ctx context.Context, standard int, prompts ...model.
 	usage := object{"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 	switch {
 	case err != nil && g.begun:
-		e := &serve.Error{Status: http.StatusInternalServerError, Err: err}
+		e := &statusError{status: http.StatusInternalServerError, err: err}
 		if !errors.As(context.Cause(ctx), &e) {
-			errors.As(refused(err, "prompt"), &e) // a conversation has one prompt, which is refused before it begins
+			errors.As(badInput(err, "prompt"), &e) // a conversation has one prompt, which is refused before it begins
 		}
-		return g.event(failed(e)) // if the client has disconnected, nobody reads this
+		return g.emit(openAIError(e)) // if the client has disconnected, nobody reads this
 	case err != nil:
 		return err
 	case !g.request.Stream:
 		g.fields["choices"], g.fields["usage"] = choices, usage
-		return g.Write(g.w, g.fields)
+		return g.reply(g.w, g.fields)
 	case g.request.StreamOptions.IncludeUsage:
 		g.fields["choices"], g.fields["usage"] = choices, usage
-		g.event(g.fields)
+		g.emit(g.fields)
 	}
-	g.Event(g.w, "", "[DONE]")
+	g.eventLine(g.w, "", "[DONE]")
 	return nil
 }
 
@@ -135,25 +133,21 @@ func (g *generation) choice(text, finish string) object {
 func (g *generation) send(c object) error {
 	if g.chat && !g.begun {
 		g.fields["choices"] = []object{{"index": 0, "logprobs": nil, "finish_reason": nil, "delta": object{"role": "assistant", "content": ""}}}
-		if err := g.event(g.fields); err != nil {
+		if err := g.emit(g.fields); err != nil {
 			return err
 		}
 	}
 	g.fields["choices"] = []object{c}
-	return g.event(g.fields)
+	return g.emit(g.fields)
 }
 
-// event sends an event.
-func (g *generation) event(data any) error {
+// emit sends an event.
+func (g *generation) emit(data any) error {
 	g.begun = true
-	line, err := text.JSON(data)
-	if err != nil {
-		return err
-	}
-	return g.Event(g.w, "", string(line))
+	return g.event(g.w, "", data)
 }
 
-// A writer is a function that gets texts as an io.Writer.
-type writer func(text string) error
+// A textWriter is a function that gets texts as an io.Writer.
+type textWriter func(text string) error
 
-func (f writer) Write(b []byte) (int, error) { return len(b), f(string(b)) }
+func (f textWriter) Write(b []byte) (int, error) { return len(b), f(string(b)) }

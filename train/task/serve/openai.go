@@ -1,10 +1,34 @@
-// Package openai answers requests in the form of OpenAI's HTTP API, so that programs and libraries that know this API
-// can use a model of your own:
+package serve
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/model"
+)
+
+// openAI answers the requests of OpenAI's API.
+type openAI struct {
+	*Handler
+	name string // of the model
+	made time.Time
+}
+
+// OpenAI returns an http.Handler that answers requests in the form of OpenAI's HTTP API, so that programs and libraries
+// that know this API can use a model of your own:
 //
 //	handler, err := serve.New(model, serve.Options{})
 //	...
-//	http.Handle("/v1/", openai.New(handler, "my-model"))
+//	http.Handle("/v1/", handler.OpenAI("my-model"))
 //	http.Handle("/", handler)
+//
+// Requests call the model by this name; if it is "", by the name of the task that it learned. To end, call the Shutdown
+// of h.
 //
 // The base URL for clients is then http://HOST/v1. These are the endpoints:
 //
@@ -14,7 +38,7 @@
 //	POST /v1/completions       the text that follows a prompt; for text models
 //	POST /v1/embeddings        vectors of texts; for models with embeddings
 //
-// The requests share the queue and all limits of the serve.Handler. As there, a page of another site can't use them. An
+// The requests share the queue and all limits of the Handler. As there, a page of another site can't use them. An
 // Authorization header is ignored: there are no passwords.
 //
 // Both endpoints for completions accept temperature, top_p, presence_penalty, frequency_penalty, max_tokens, stop (up
@@ -42,113 +66,86 @@
 //
 // The answer to a failed request is {"error": {"message": "…", "type": "…", "param": "…", "code": "…"}}, where param
 // and code may be null. The type is invalid_request_error or, for statuses from 500, server_error. The status is one of
-// package serve's, but an input that the model can't use has 400, and another model's name has 404 with the code
+// the other endpoints', but an input that the model can't use has 400, and another model's name has 404 with the code
 // model_not_found. If a streamed answer fails after it has begun, its last event is the error. Otherwise, it is [DONE].
-package openai
-
-import (
-	"errors"
-	"net/http"
-	"strings"
-	"time"
-
-	"github.com/heed-go/heed/internal/setting"
-	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/train/model"
-	"github.com/heed-go/heed/train/task/serve"
-)
-
-// object is a JSON object.
-type object = map[string]any
-
-// An api answers the requests for one model.
-type api struct {
-	*serve.Handler
-	name string // of the model
-	made time.Time
-}
-
-// New returns an http.Handler for the model of h. Requests call the model by this name; if it is "", by the name of the
-// task that it learned. Paths begin with /v1/. To end, call the Shutdown of h.
-func New(h *serve.Handler, name string) http.Handler {
-	if name == "" {
-		name = h.Model().Config.Task.Name
-	}
-	a := &api{h, name, time.Now()}
-	return h.API(map[string]serve.Endpoint{
-		"/v1/models":           {Method: http.MethodGet, Serve: a.models},
-		"/v1/models/":          {Method: http.MethodGet, Serve: a.models},
+func (h *Handler) OpenAI(name string) http.Handler {
+	a := &openAI{h, cmp.Or(name, h.model.Config.Task.Name), time.Now()}
+	endpoints := map[string]endpoint{
+		"/v1/models":           {http.MethodGet, a.models},
+		"/v1/models/":          {http.MethodGet, a.models},
 		"/v1/chat/completions": a.post(forChat, "messages", a.chat),
 		"/v1/completions":      a.post(forCompletions, "prompt", a.complete),
 		"/v1/embeddings":       a.post(forEmbeddings, "input", a.embed),
-	}, func(header http.Header, e *serve.Error) any {
-		if e.Status == http.StatusInternalServerError || e.Status == http.StatusGatewayTimeout {
+	}
+	failed := func(header http.Header, e *statusError) any {
+		if e.status == http.StatusInternalServerError || e.status == http.StatusGatewayTimeout {
 			header.Set("X-Should-Retry", "false") // official clients would ask again at once
 		}
-		return failed(e)
-	})
+		return openAIError(e)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.answerRequest(w, r, endpoints, failed) })
 }
 
-// post returns an Endpoint that reads requests, which may have some fields. The one for the model is called input.
-func (a *api) post(fields, input string, answer func(w http.ResponseWriter, r *http.Request, q *request) error) serve.Endpoint {
-	return serve.Endpoint{Method: http.MethodPost, Serve: func(w http.ResponseWriter, r *http.Request) error {
-		body, err := a.Body(w, r)
+// post returns an endpoint that reads requests, which may have some fields. The one for the model is called input.
+func (a *openAI) post(fields, input string, answer func(w http.ResponseWriter, r *http.Request, q *openAIRequest) error) endpoint {
+	return endpoint{http.MethodPost, func(w http.ResponseWriter, r *http.Request) error {
+		body, err := a.readBody(w, r)
 		if err != nil {
 			return err
 		}
-		q, err := read(body, fields)
+		q, err := readOpenAI(body, fields)
 		if err == nil && q.Model != "" { // official clients always send it
 			err = a.named(q.Model)
 		}
 		if err == nil {
 			err = answer(w, r, q)
 		}
-		return refused(err, input)
+		return badInput(err, input)
 	}}
 }
 
-// refused returns err, with the status 400 if it is about the input, which is the field of this name, or about a
+// badInput returns err, with the status 400 if it is about the input, which is the field of this name, or about a
 // setting.
-func refused(err error, input string) error {
+func badInput(err error, input string) error {
 	if wrong := (*model.InputError)(nil); errors.As(err, &wrong) {
 		err = setting.Errorf("%s: %w", setting.Path(input), wrong.Err)
 	}
-	if errors.As(err, new(*model.ConfigError)) && !errors.As(err, new(*serve.Error)) {
-		return &serve.Error{Status: http.StatusBadRequest, Err: err}
+	if errors.As(err, new(*model.ConfigError)) && !errors.As(err, new(*statusError)) {
+		return &statusError{status: http.StatusBadRequest, err: err}
 	}
 	return err
 }
 
 // models lists the model or, if the path has its name, describes it.
-func (a *api) models(w http.ResponseWriter, r *http.Request) error {
+func (a *openAI) models(w http.ResponseWriter, r *http.Request) error {
 	model := object{"id": a.name, "object": "model", "created": a.made.Unix(), "owned_by": "heed"}
 	if name, ok := strings.CutPrefix(r.URL.Path, "/v1/models/"); ok {
 		if err := a.named(name); err != nil {
 			return err
 		}
-		return a.Write(w, model)
+		return a.reply(w, model)
 	}
-	return a.Write(w, object{"object": "list", "data": []object{model}})
+	return a.reply(w, object{"object": "list", "data": []object{model}})
 }
 
 // named returns an error if the model has another name.
-func (a *api) named(name string) error {
+func (a *openAI) named(name string) error {
 	if name == a.name {
 		return nil
 	}
-	return &serve.Error{Status: http.StatusNotFound, Err: setting.Errorf("there is no %s %q: the name is %q", setting.Path("model"), text.Shorten(name, 50, 50), a.name)}
+	return &statusError{status: http.StatusNotFound, err: setting.Errorf("there is no %s %q: the name is %q", setting.Path("model"), text.Shorten(name, 50, 50), a.name)}
 }
 
-// failed returns the answer to a failed request.
-func failed(e *serve.Error) any {
-	answer := object{"message": text.OneLine(e.Err), "type": "invalid_request_error", "param": nil, "code": nil}
-	if e.Status >= 500 {
+// openAIError returns the answer to a failed request.
+func openAIError(e *statusError) any {
+	answer := object{"message": text.OneLine(e.err), "type": "invalid_request_error", "param": nil, "code": nil}
+	if e.status >= 500 {
 		answer["type"] = "server_error"
 	}
 	var wrong *setting.Error
-	if errors.As(e.Err, &wrong) && len(wrong.Paths()) > 0 {
+	if errors.As(e.err, &wrong) && len(wrong.Paths()) > 0 {
 		answer["param"] = wrong.Paths()[0]
-		if e.Status == http.StatusNotFound {
+		if e.status == http.StatusNotFound {
 			answer["code"] = "model_not_found"
 		}
 	}
