@@ -96,7 +96,7 @@ func TestPublishedText(t *testing.T) {
 		{Prompt{Text: "abc"}, GenerateOptions{MaxTokens: 30}, "ask for at most 29 tokens"},
 		{Prompt{Text: "a", Messages: []tokenizer.Message{{Role: "user", Content: "b"}}}, GenerateOptions{}, "can't come with another text"},
 		{Prompt{Messages: []tokenizer.Message{{Role: "user", Content: "b"}}}, GenerateOptions{}, "a template can be chosen by name: chatml, gemma, "},
-		{Prompt{Messages: []tokenizer.Message{{Role: "user", Content: "b"}}, Template: "none"}, GenerateOptions{}, "one of chatml, gemma, "},
+		{Prompt{Messages: []tokenizer.Message{{Role: "user", Content: "b"}}, Template: "none"}, GenerateOptions{}, "chatml, gemma, "},
 	} {
 		var s strings.Builder
 		_, err := m.Generate(t.Context(), &s, test.p, test.o)
