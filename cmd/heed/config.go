@@ -274,8 +274,8 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	return c.Config, err
 }
 
-// withoutEpochs returns an error if flags are given that have no effect on a head that is solved. Only --monitor has one:
-// a score of its label.
+// withoutEpochs returns an error if flags are given that have no effect on a head that is solved. Of the flags of
+// training, only --monitor has one: a score of its label.
 func (s *settings) withoutEpochs(given *pflag.FlagSet) error {
 	training := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.trainingFlags(func(string) *pflag.FlagSet { return training })

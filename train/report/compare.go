@@ -138,8 +138,8 @@ func (r *Run) Value(name string) float64 {
 	return math.NaN()
 }
 
-// Interval returns the 95 % confidence interval of a value of the run's answers. It returns zeros if it is unknown: only a
-// finished run has one, of the score.
+// Interval returns the 95 % confidence interval of a value of the run's answers. It returns zeros if it is unknown:
+// only a finished run has one, of the score.
 func (r *Run) Interval(name string) [2]float64 {
 	if name != "val_"+r.scoreName() {
 		return [2]float64{}
