@@ -58,19 +58,15 @@ func NewAdditiveAttention(p *Params, dim int, c AdditiveConfig) (*AdditiveAttent
 		return nil, err
 	}
 	a.dim, a.keyInput = dim, c.KeyInput
-	var err error
+	var errs [3]error
 	if !c.NoProjections {
-		if a.Query, err = NewLinear(p.Scope("query"), dim, c.Hidden, LinearConfig{NoBias: true, Init: c.Init}); err != nil {
-			return nil, err
-		}
-		if a.Key, err = NewLinear(p.Scope("key"), c.KeyInput, c.Hidden, LinearConfig{NoBias: true, Init: c.Init}); err != nil {
-			return nil, err
-		}
+		a.Query, errs[0] = NewLinear(p.Scope("query"), dim, c.Hidden, LinearConfig{NoBias: true, Init: c.Init})
+		a.Key, errs[1] = NewLinear(p.Scope("key"), c.KeyInput, c.Hidden, LinearConfig{NoBias: true, Init: c.Init})
 	}
 	if !c.NoScale {
-		a.Scale, err = p.Scope("scale").New("weight", c.Init, c.Hidden)
+		a.Scale, errs[2] = p.Scope("scale").New("weight", c.Init, c.Hidden)
 	}
-	return a, err
+	return a, cmp.Or(errs[0], errs[1], errs[2])
 }
 
 // Forward computes the attention of queries (B, T, Dim) to keys (B, S, KeyInput) with values (B, S, V), and returns (B,

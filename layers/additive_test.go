@@ -315,12 +315,9 @@ func ExampleAdditiveAttention() {
 	check(err)
 
 	g := G.NewGraph()
-	node := func(name string, v *tensor.Dense) *G.Node {
-		return G.NewTensor(g, v.Dtype(), v.Dims(), G.WithName(name), G.WithShape(v.Shape()...), G.WithValue(v))
-	}
-	state := node("state", tensor.New(tensor.WithShape(2, 1, 2), tensor.WithBacking([]float64{1, 2, 3, 4})))         // (B, T, Dim)
-	source := node("source", tensor.New(tensor.WithShape(2, 3, 1), tensor.WithBacking([]float64{5, 5, 5, 7, 0, 0}))) // (B, S, KeyInput)
-	lengths := node("lengths", tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{3, 1})))
+	state := input(g, "state", dense([]float64{1, 2, 3, 4}, 2, 1, 2))         // (B, T, Dim)
+	source := input(g, "source", dense([]float64{5, 5, 5, 7, 0, 0}, 2, 3, 1)) // (B, S, KeyInput)
+	lengths := arrayOf(g, "lengths", 3, 1)
 
 	b := &layers.Build{Training: true, CaptureWeights: true}
 	context, err := attention.Forward(b, state, source, source, layers.Mask{KeyLengths: lengths})

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
@@ -78,11 +79,10 @@ func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*Block, error) {
 		return nil, fmt.Errorf("%s: Parallel must be false, because attention to an encoder's output comes between the two other sub-layers", block.name)
 	}
 	c.Attention.Window = nil // its positions are those of one sequence
-	if block.Cross, err = newBlockAttention(p.Scope("cross"), dim, c.Attention); err != nil {
-		return nil, err
-	}
-	block.NormCross, block.NormCrossOut, err = c.norms(p, "normcross", dim)
-	return block, err
+	var err2 error
+	block.Cross, err = newBlockAttention(p.Scope("cross"), dim, c.Attention)
+	block.NormCross, block.NormCrossOut, err2 = c.norms(p, "normcross", dim)
+	return block, cmp.Or(err, err2)
 }
 
 // newBlock makes the parts that all blocks have.
@@ -91,30 +91,20 @@ func newBlock(p *Params, dim int, c BlockConfig, block Block) (*Block, error) {
 	if c.Parallel && c.PostNorm {
 		return nil, fmt.Errorf("%s: Parallel and PostNorm can't be combined, because both sub-layers share one residual connection: choose one", block.name)
 	}
-	var err error
-	if block.Attention, err = newBlockAttention(p.Scope("attention"), dim, c.Attention); err != nil {
-		return nil, err
-	}
-	if block.FeedForward, err = NewFeedForward(p.Scope("feedforward"), dim, c.FeedForward); err != nil {
-		return nil, err
-	}
-	if block.Norm1, block.Norm1Out, err = c.norms(p, "norm1", dim); err != nil {
-		return nil, err
-	}
-	if block.Norm2, block.Norm2Out, err = c.norms(p, "norm2", dim); err != nil {
-		return nil, err
-	}
-	return &block, ops.CheckRate(block.name, c.Dropout)
+	var errs [4]error
+	block.Attention, errs[0] = newBlockAttention(p.Scope("attention"), dim, c.Attention)
+	block.FeedForward, errs[1] = NewFeedForward(p.Scope("feedforward"), dim, c.FeedForward)
+	block.Norm1, block.Norm1Out, errs[2] = c.norms(p, "norm1", dim)
+	block.Norm2, block.Norm2Out, errs[3] = c.norms(p, "norm2", dim)
+	return &block, cmp.Or(errs[0], errs[1], errs[2], errs[3], ops.CheckRate(block.name, c.Dropout))
 }
 
 // norms makes the norms of a sub-layer that the configuration asks for. The others are nil.
 func (c BlockConfig) norms(p *Params, scope string, dim int) (norm, out *Norm, err error) {
 	if !c.noNorm1 || scope != "norm1" {
-		if norm, err = NewNorm(p.Scope(scope), dim, c.Norm); err != nil {
-			return nil, nil, err
-		}
+		norm, err = NewNorm(p.Scope(scope), dim, c.Norm)
 	}
-	if c.OutputNorm {
+	if c.OutputNorm && err == nil {
 		out, err = NewNorm(p.Scope(scope+"out"), dim, c.Norm)
 	}
 	return norm, out, err

@@ -16,7 +16,7 @@ func matrixOf[T any](g *G.ExprGraph, name string, rows int, values ...T) *G.Node
 
 // arrayOf returns an input node with one axis.
 func arrayOf[T any](g *G.ExprGraph, name string, values ...T) *G.Node {
-	return G.NodeFromAny(g, tensor.New(tensor.WithBacking(values)), G.WithName(name))
+	return G.NodeFromAny(g, tensor.New(tensor.WithShape(len(values)), tensor.WithBacking(values)), G.WithName(name))
 }
 
 // evaluate runs a node's graph and returns the node's elements.
@@ -26,6 +26,9 @@ func evaluate(n *G.Node) []float64 {
 	vm := G.NewTapeMachine(n.Graph())
 	defer vm.Close()
 	check(vm.RunAll())
+	if x, ok := v.Data().(float64); ok { // a scalar
+		return []float64{x}
+	}
 	return append([]float64(nil), v.Data().([]float64)...)
 }
 
@@ -72,7 +75,7 @@ func ExampleEmbedding() {
 	check(err)
 	copy(embedding.Weight.Value.Float64s(), []float64{0, 0.5, 1, 1.5, 2, 2.5})
 
-	ids := vectorOf(G.NewGraph(), "ids", 2, 0, 2)
+	ids := arrayOf(G.NewGraph(), "ids", 2, 0, 2)
 	fmt.Println(evaluate(G.Must(embedding.Forward(&layers.Build{}, ids)))) // (3) -> (3, 2)
 	// Output: [2 2.5 0 0.5 2 2.5]
 }
@@ -141,7 +144,7 @@ func ExampleNewCrossDecoderBlock() {
 	g := G.NewGraph()
 	x := matrixOf(g, "x", 3, make([]float64, 12)...)           // (T, D)
 	memory := matrixOf(g, "memory", 5, make([]float64, 20)...) // (S, D)
-	y, err := block.ForwardCross(&layers.Build{}, x, memory, layers.Mask{}, layers.Mask{KeyLengths: vectorOf(g, "lengths", 4)})
+	y, err := block.ForwardCross(&layers.Build{}, x, memory, layers.Mask{}, layers.Mask{KeyLengths: arrayOf(g, "lengths", 4)})
 	check(err)
 	fmt.Println(y.Shape())
 	// Output: (3, 4)
@@ -172,7 +175,7 @@ func ExampleScaledDotProductStages() {
 	query, key, value := matrixOf(g, "query", 1, 1.0), matrixOf(g, "key", 3, 1.0, 3, 2), matrixOf(g, "value", 3, 10.0, 20, 30)
 	bias := arrayOf(g, "bias", 0.5, 0, 0)
 	stages, err := layers.ScaledDotProductStages(&layers.Build{}, query, key, value, layers.AttentionOptions{
-		Softcap: 2, Mask: layers.Mask{Bias: bias, KeyLengths: vectorOf(g, "lengths", 2)},
+		Softcap: 2, Mask: layers.Mask{Bias: bias, KeyLengths: arrayOf(g, "lengths", 2)},
 	})
 	check(err)
 	values := evaluate(G.Must(G.Concat(1, stages.Scores, stages.Capped, stages.Masked, stages.Weights, stages.Output)))
@@ -189,13 +192,13 @@ func ExampleCache() {
 	tokens := []int{3, 1, 4, 1, 5}
 
 	whole := G.NewGraph()
-	full := evaluate(G.Must(decoder.Forward(&layers.Build{}, vectorOf(whole, "ids", tokens...), layers.Mask{})))
+	full := evaluate(G.Must(decoder.Forward(&layers.Build{}, arrayOf(whole, "ids", tokens...), layers.Mask{})))
 
 	cache, err := layers.NewCache(1, 100)
 	check(err)
 	g := G.NewGraph()
 	id := []int{0} // the node's value
-	logits, err := decoder.Next(&layers.Build{Cache: cache}, vectorOf(g, "id", id...), layers.Mask{})
+	logits, err := decoder.Next(&layers.Build{Cache: cache}, arrayOf(g, "id", id...), layers.Mask{})
 	check(err)
 	var value G.Value
 	G.Read(logits, &value)
@@ -214,14 +217,8 @@ func ExampleCache() {
 }
 
 func ExampleActivation() {
-	g := G.NewGraph()
-	x := G.NodeFromAny(g, tensor.New(tensor.WithBacking([]float64{-100, -1, 0, 1, 100})), G.WithName("x"))
-	y := G.Must(layers.SiLU.Forward(&layers.Build{}, x))
-
-	vm := G.NewTapeMachine(g)
-	defer vm.Close()
-	check(vm.RunAll())
-	fmt.Printf("%v %.3f\n", layers.SiLU, y.Value().Data())
+	x := arrayOf(G.NewGraph(), "x", -100.0, -1, 0, 1, 100)
+	fmt.Printf("%v %.3f\n", layers.SiLU, evaluate(G.Must(layers.SiLU.Forward(&layers.Build{}, x))))
 	// Output: silu [-0.000 -0.269 0.000 0.731 100.000]
 }
 

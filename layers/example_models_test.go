@@ -3,6 +3,7 @@ package layers_test
 import (
 	"fmt"
 	"log"
+	"slices"
 	"strings"
 
 	G "gorgonia.org/gorgonia"
@@ -10,12 +11,6 @@ import (
 
 	"github.com/heed-go/heed/layers"
 )
-
-// vectorOf returns an input node with token ids.
-func vectorOf(g *G.ExprGraph, name string, ids ...int) *G.Node {
-	return G.NewVector(g, tensor.Int, G.WithName(name), G.WithShape(len(ids)), G.WithValue(
-		tensor.New(tensor.WithShape(len(ids)), tensor.WithBacking(ids))))
-}
 
 // An EncoderDecoder learns to reverse a sequence. Token 6 starts a target and token 7 ends it. After training, the
 // encoder reads the source once. The decoder then generates the answer token by token, in a new graph for each length.
@@ -31,9 +26,9 @@ func ExampleEncoderDecoder() {
 
 	g := G.NewGraph()
 	b := &layers.Build{Training: true}
-	logits, err := model.Forward(b, vectorOf(g, "source", source...), vectorOf(g, "target", start, 2, 5, 4, 1, 3), layers.Mask{})
+	logits, err := model.Forward(b, arrayOf(g, "source", source...), arrayOf(g, "target", start, 2, 5, 4, 1, 3), layers.Mask{})
 	check(err)
-	loss, err := layers.CrossEntropy(b, logits, vectorOf(g, "next", 2, 5, 4, 1, 3, end), layers.CrossEntropyOptions{})
+	loss, err := layers.CrossEntropy(b, logits, arrayOf(g, "next", 2, 5, 4, 1, 3, end), layers.CrossEntropyOptions{})
 	check(err)
 	_, err = G.Grad(loss.Mean, b.Learnables()...)
 	check(err)
@@ -46,31 +41,18 @@ func ExampleEncoderDecoder() {
 		vm.Reset()
 	}
 
-	run := func(n *G.Node) []float64 {
-		var value G.Value
-		G.Read(n, &value)
-		vm := G.NewTapeMachine(n.Graph())
-		defer vm.Close()
-		check(vm.RunAll())
-		return append([]float64(nil), value.Data().([]float64)...)
-	}
-	memory, err := model.Encode(&layers.Build{}, vectorOf(G.NewGraph(), "source", source...), layers.Mask{}) // (S, Dim)
+	memory, err := model.Encode(&layers.Build{}, arrayOf(G.NewGraph(), "source", source...), layers.Mask{}) // (S, Dim)
 	check(err)
-	encoded := tensor.New(tensor.WithShape(memory.Shape()...), tensor.WithBacking(run(memory)))
+	encoded := tensor.New(tensor.WithShape(memory.Shape()...), tensor.WithBacking(evaluate(memory)))
 	written := []int{start}
 	for written[len(written)-1] != end && len(written) < 8 {
 		g := G.NewGraph()
 		memory := G.NodeFromAny(g, encoded, G.WithName("memory"))
-		logits, err := model.Decode(&layers.Build{}, vectorOf(g, "target", written...), memory, layers.Mask{}, layers.Mask{}) // (T, V)
+		logits, err := model.Decode(&layers.Build{}, arrayOf(g, "target", written...), memory, layers.Mask{}, layers.Mask{}) // (T, V)
 		check(err)
-		values := run(logits)
-		last, best := values[len(values)-8:], 0
-		for i, v := range last {
-			if v > last[best] {
-				best = i
-			}
-		}
-		written = append(written, best)
+		values := evaluate(logits)
+		last := values[len(values)-8:]
+		written = append(written, slices.Index(last, slices.Max(last)))
 	}
 	fmt.Println(written)
 	// Output: [6 2 5 4 1 3 7]
@@ -85,9 +67,8 @@ func ExampleSequenceClassifier() {
 	})
 	check(err)
 	g := G.NewGraph()
-	ids := G.NewMatrix(g, tensor.Int, G.WithName("ids"), G.WithShape(2, 4), G.WithValue(
-		tensor.New(tensor.WithShape(2, 4), tensor.WithBacking([]int{11, 12, 13, 14, 21, 22, 0, 0}))))
-	logits, err := classifier.Forward(&layers.Build{}, ids, layers.Mask{KeyLengths: vectorOf(g, "lengths", 4, 2)})
+	ids := matrixOf(g, "ids", 2, 11, 12, 13, 14, 21, 22, 0, 0)
+	logits, err := classifier.Forward(&layers.Build{}, ids, layers.Mask{KeyLengths: arrayOf(g, "lengths", 4, 2)})
 	check(err)
 	fmt.Println(logits.Shape())
 	// Output: (2, 3)
@@ -131,13 +112,10 @@ func ExampleEncoder() {
 	})
 	check(err)
 	g := G.NewGraph()
-	ids := G.NewMatrix(g, tensor.Int, G.WithName("ids"), G.WithShape(2, 4), G.WithValue(
-		tensor.New(tensor.WithShape(2, 4), tensor.WithBacking([]int{11, 12, 13, 14, 21, 22, 0, 0}))))
-	lengths := G.NewVector(g, tensor.Int, G.WithName("lengths"), G.WithShape(2), G.WithValue(
-		tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{4, 2}))))
+	ids := matrixOf(g, "ids", 2, 11, 12, 13, 14, 21, 22, 0, 0)
 
 	b := &layers.Build{CaptureWeights: true}
-	logits, err := encoder.Forward(b, ids, layers.Mask{KeyLengths: lengths})
+	logits, err := encoder.Forward(b, ids, layers.Mask{KeyLengths: arrayOf(g, "lengths", 4, 2)})
 	check(err)
 	fmt.Println(params.Count(), "parameters")
 	fmt.Println("logits", logits.Shape())
@@ -160,10 +138,7 @@ func ExampleDecoder() {
 	sentence := []int{3, 1, 4, 1, 5, 2, 6}
 
 	g := G.NewGraph()
-	vector := func(name string, v []int) *G.Node {
-		return G.NewVector(g, tensor.Int, G.WithName(name), G.WithShape(len(v)), G.WithValue(tensor.New(tensor.WithBacking(v))))
-	}
-	ids, next := vector("ids", sentence[:6]), vector("next", sentence[1:])
+	ids, next := arrayOf(g, "ids", sentence[:6]...), arrayOf(g, "next", sentence[1:]...)
 	b := &layers.Build{Training: true}
 	logits, err := decoder.Forward(b, ids, layers.Mask{})
 	check(err)

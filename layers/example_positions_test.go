@@ -35,7 +35,7 @@ func ExamplePositions() {
 
 	// last returns the prediction at the last of 4 positions.
 	last := func(ids ...int) float64 {
-		logits, err := decoder.Forward(&layers.Build{}, vectorOf(G.NewGraph(), "ids", ids...), layers.Mask{})
+		logits, err := decoder.Forward(&layers.Build{}, arrayOf(G.NewGraph(), "ids", ids...), layers.Mask{})
 		check(err)
 		return evaluate(logits)[3*10]
 	}
@@ -114,16 +114,11 @@ func ExampleRotary() {
 	product := func(queryAt, keyAt int) float64 {
 		g := G.NewGraph()
 		vector := func(name string, v []float64, position int) *G.Node {
-			n := G.NodeFromAny(g, tensor.New(tensor.WithShape(1, 4), tensor.WithBacking(v)), G.WithName(name)) // (T, K)
-			return G.Must(layers.Rotary{Offset: position}.Rotate(&layers.Build{}, n, 1, nil))
+			return G.Must(layers.Rotary{Offset: position}.Rotate(&layers.Build{}, matrixOf(g, name, 1, v...), 1, nil)) // (T, K)
 		}
 		query := vector("query", []float64{1, 2, 3, 4}, queryAt)
 		key := vector("key", []float64{4, 3, 2, 1}, keyAt)
-		dot := G.Must(G.Sum(G.Must(G.HadamardProd(query, key))))
-		vm := G.NewTapeMachine(g)
-		defer vm.Close()
-		check(vm.RunAll())
-		return dot.Value().Data().(float64)
+		return evaluate(G.Must(G.Sum(G.Must(G.HadamardProd(query, key)))))[0]
 	}
 	fmt.Printf("3 apart: %.6f %.6f\n", product(3, 0), product(1003, 1000))
 	fmt.Printf("4 apart: %.6f\n", product(4, 0))
@@ -171,7 +166,7 @@ func ExampleLearned() {
 	x := matrixOf(g, "x", 2, 1.0, 2) // (T, D)
 	b := &layers.Build{}
 	fmt.Println(evaluate(G.Must(positions.Embed(b, x, nil))))
-	fmt.Println(evaluate(G.Must(positions.Embed(b, x, vectorOf(g, "from", 2)))))
+	fmt.Println(evaluate(G.Must(positions.Embed(b, x, arrayOf(g, "from", 2)))))
 	// Output:
 	// [1 12]
 	// [21 32]

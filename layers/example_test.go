@@ -3,6 +3,7 @@ package layers_test
 import (
 	"fmt"
 	"log"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -13,25 +14,16 @@ import (
 // One query attends to two keys, mostly to the first, which is closer. A third key is masked.
 func ExampleScaledDotProduct() {
 	g := G.NewGraph()
-	node := func(name string, v *tensor.Dense) *G.Node {
-		return G.NewTensor(g, v.Dtype(), v.Dims(), G.WithName(name), G.WithShape(v.Shape()...), G.WithValue(v))
-	}
-	query := node("query", tensor.New(tensor.WithShape(1, 2), tensor.WithBacking([]float64{2, 0})))
-	key := node("key", tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{1, 0, 0, 1, 9, 9})))
-	value := node("value", tensor.New(tensor.WithShape(3, 1), tensor.WithBacking([]float64{10, 20, 99})))
-	allow := node("allow", tensor.New(tensor.WithShape(3), tensor.WithBacking([]bool{true, true, false})))
+	query := matrixOf(g, "query", 1, 2.0, 0) // (1, 2)
+	key := matrixOf(g, "key", 3, 1.0, 0, 0, 1, 9, 9)
+	value := matrixOf(g, "value", 3, 10.0, 20, 99)
+	allow := arrayOf(g, "allow", true, true, false)
 
 	out, err := layers.ScaledDotProduct(&layers.Build{}, query, key, value, layers.AttentionOptions{
 		Mask: layers.Mask{Allow: allow},
 	})
 	check(err)
-	var outValue G.Value
-	G.Read(out, &outValue)
-
-	vm := G.NewTapeMachine(g)
-	defer vm.Close()
-	check(vm.RunAll())
-	fmt.Printf("output %.3f\n", outValue.Data()) // 0.804·10 + 0.196·20
+	fmt.Printf("output %.3f\n", evaluate(out)) // 0.804·10 + 0.196·20
 	// Output: output [11.956]
 }
 
@@ -78,37 +70,17 @@ func check(err error) {
 
 // likeliest returns the most probable next token of a decoder.
 func likeliest(decoder *layers.Decoder, tokens []int) int {
-	logits, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
-		ids := G.NewVector(g, tensor.Int, G.WithName("ids"), G.WithShape(len(tokens)))
-		logits, err := decoder.Forward(b, ids, layers.Mask{})
-		return G.Nodes{ids}, G.Nodes{logits}, err
-	})
-	check(err)
-	out, err := logits.Call(tensor.New(tensor.WithBacking(tokens)))
-	check(err)
-	values := out[0].Float64s()
-	last := values[len(values)-8:]
-	best := 0
-	for i, v := range last {
-		if v > last[best] {
-			best = i
-		}
-	}
-	return best
+	logits := evaluate(G.Must(decoder.Forward(&layers.Build{}, arrayOf(G.NewGraph(), "ids", tokens...), layers.Mask{})))
+	last := logits[len(logits)-8:]
+	return slices.Index(last, slices.Max(last))
 }
 
 // The second of three targets is ignored: the loss is the mean over the other two.
 func ExampleCrossEntropy() {
 	g := G.NewGraph()
-	logits := G.NewMatrix(g, tensor.Float64, G.WithName("logits"), G.WithShape(3, 2), G.WithValue(
-		tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{0, 0, 5, -5, 0, 0}))))
-	targets := G.NewVector(g, tensor.Int, G.WithName("targets"), G.WithShape(3), G.WithValue(
-		tensor.New(tensor.WithShape(3), tensor.WithBacking([]int{0, layers.Ignore, 1}))))
+	logits, targets := matrixOf(g, "logits", 3, 0.0, 0, 5, -5, 0, 0), arrayOf(g, "targets", 0, layers.Ignore, 1)
 	loss, err := layers.CrossEntropy(&layers.Build{}, logits, targets, layers.CrossEntropyOptions{})
 	check(err)
-	vm := G.NewTapeMachine(g)
-	defer vm.Close()
-	check(vm.RunAll())
-	fmt.Printf("%.4f nats\n", loss.Mean.Value().Data())
+	fmt.Printf("%.4f nats\n", evaluate(loss.Mean)[0])
 	// Output: 0.6931 nats
 }

@@ -1,6 +1,7 @@
 package layers_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -41,39 +42,46 @@ func (r *trial) ids() *G.Node {
 	return input(r.g, fmt.Sprintf("in%d", r.n), dense([]int{0, 1, 2, 3, 1, 0}, 2, 3))
 }
 
+// failed is an error that got panics with, and that tried returns.
+type failed struct{ error }
+
+// got returns v. If there is an error, the trial ends with it.
+func got[V any](v V, err error) V {
+	if err != nil {
+		panic(failed{err})
+	}
+	return v
+}
+
 // tried builds an expression for training, in float32 and float64. It returns the values of the expression, and the
 // gradients with respect to the parameters.
-func tried(build func(r *trial) (*G.Node, error)) (results []float64, err error) {
+func tried(build func(r *trial) *G.Node) (results []float64, err error) {
+	defer func() {
+		switch x := recover().(type) {
+		case nil:
+		case failed:
+			results, err = nil, x.error
+		default:
+			panic(x)
+		}
+	}()
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
-		p, err := layers.NewParams(dt, 1)
-		if err != nil {
-			return nil, err
-		}
-		r := &trial{p: p, b: &layers.Build{Training: true}, g: G.NewGraph()}
-		y, err := build(r)
-		if err != nil {
-			return nil, err
-		}
+		r := &trial{p: got(layers.NewParams(dt, 1)), b: &layers.Build{Training: true}, g: G.NewGraph()}
+		y := build(r)
 		nodes := G.Nodes{y}
 		if learnables := r.b.Learnables(); len(learnables) > 0 {
 			cost := y
 			if !y.IsScalar() {
-				if cost, err = G.Sum(y); err != nil {
-					return nil, err
-				}
+				cost = got(G.Sum(y))
 			}
-			grads, err := G.Grad(cost, learnables...)
-			if err != nil {
-				return nil, err
-			}
-			nodes = append(nodes, grads...)
+			nodes = append(nodes, got(G.Grad(cost, learnables...))...)
 		}
 		values := make([]G.Value, len(nodes))
 		for i, n := range nodes {
 			G.Read(n, &values[i])
 		}
 		vm := G.NewTapeMachine(r.g)
-		err = vm.RunAll()
+		err := vm.RunAll()
 		vm.Close()
 		if err != nil {
 			return nil, err
@@ -97,14 +105,18 @@ func tried(build func(r *trial) (*G.Node, error)) (results []float64, err error)
 }
 
 // trying returns the case of a configuration for which build builds an expression.
-func trying[C any](valid C, build func(r *trial, c C) (*G.Node, error)) extremes.Case {
+func trying[C any](valid C, build func(r *trial, c C) *G.Node) extremes.Case {
 	return extremes.Of(valid, func(c C) ([]float64, error) {
-		return tried(func(r *trial) (*G.Node, error) { return build(r, c) })
+		return tried(func(r *trial) *G.Node { return build(r, c) })
 	})
 }
 
 func TestExtremes(t *testing.T) {
 	testseed.Slow(t)
+	self := func(r *trial, a attention) *G.Node {
+		x := r.in(2, 3, 4)
+		return got(a.Forward(r.b, x, x, x, layers.Mask{}))
+	}
 	type window = layers.Window
 	mask := layers.Mask{Causal: true, Window: &window{Left: 2, Right: 1}, Slopes: []float64{0.5, 0.25}}
 	init := layers.Normal(0.1)
@@ -116,39 +128,17 @@ func TestExtremes(t *testing.T) {
 	classifier := layers.SequenceClassifierConfig{Model: model, Pooling: layers.LastPooling, Pad: new(2)}
 	classifier.Model.Outputs = 3
 
-	forward := func(l interface {
-		Forward(*layers.Build, *G.Node) (*G.Node, error)
-	}, err error, r *trial, x *G.Node) (*G.Node, error) {
-		if err != nil {
-			return nil, err
-		}
-		return l.Forward(r.b, x)
+	// decode applies a decoder that differs from model.
+	decode := func(r *trial, change func(m *layers.ModelConfig)) *G.Node {
+		m := model
+		change(&m)
+		return got(got(layers.NewDecoder(r.p, m)).Forward(r.b, r.ids(), layers.Mask{}))
 	}
-	positions := func(c layers.PositionsConfig) ([]float64, error) {
-		return tried(func(r *trial) (*G.Node, error) {
-			m := model
-			m.Positions, m.Dim, m.Outputs = c, 8, 2
-			e, err := layers.NewEncoder(r.p, m)
-			if err != nil {
-				return nil, err
-			}
-			return e.Forward(r.b, r.ids(), layers.Mask{})
-		})
-	}
-	attend := func(o layers.AttentionOptions) ([]float64, error) {
+	attend := func(r *trial, o layers.AttentionOptions) *G.Node { // both forms
 		o.Mask.Causal = true
-		var numbers []float64 // of both forms
-		for _, composed := range []bool{false, true} {
-			results, err := tried(func(r *trial) (*G.Node, error) {
-				r.b.Composed = composed
-				return layers.ScaledDotProduct(r.b, r.in(2, 3, 4), r.in(2, 3, 4), r.in(2, 3, 4), o)
-			})
-			if err != nil {
-				return nil, err
-			}
-			numbers = append(numbers, results...)
-		}
-		return numbers, nil
+		fused := got(layers.ScaledDotProduct(r.b, r.in(2, 3, 4), r.in(2, 3, 4), r.in(2, 3, 4), o))
+		r.b.Composed = true
+		return got(G.Add(fused, got(layers.ScaledDotProduct(r.b, r.in(2, 3, 4), r.in(2, 3, 4), r.in(2, 3, 4), o))))
 	}
 	type (
 		arguments struct{ In, Out, Heads int }
@@ -157,191 +147,108 @@ func TestExtremes(t *testing.T) {
 		alibi     struct{ Heads int }
 	)
 	cases := []extremes.Case{
-		trying(init, func(r *trial, c layers.Init) (*G.Node, error) {
-			l, err := layers.NewLinear(r.p, 4, 3, layers.LinearConfig{Init: c})
-			return forward(l, err, r, r.in(2, 4))
+		trying(init, func(r *trial, c layers.Init) *G.Node {
+			return got(got(layers.NewLinear(r.p, 4, 3, layers.LinearConfig{Init: c})).Forward(r.b, r.in(2, 4)))
 		}),
-		trying(layers.LinearConfig{Init: init, BiasInit: layers.Uniform(0.1)}, func(r *trial, c layers.LinearConfig) (*G.Node, error) {
-			l, err := layers.NewLinear(r.p, 4, 3, c)
-			return forward(l, err, r, r.in(2, 4))
+		trying(layers.LinearConfig{Init: init, BiasInit: layers.Uniform(0.1)}, func(r *trial, c layers.LinearConfig) *G.Node {
+			return got(got(layers.NewLinear(r.p, 4, 3, c)).Forward(r.b, r.in(2, 4)))
 		}),
-		extremes.Of(layers.NormConfig{}, func(c layers.NormConfig) ([]float64, error) {
-			results, err := tried(func(r *trial) (*G.Node, error) {
-				l, err := layers.NewNorm(r.p, 4, c)
-				return forward(l, err, r, r.in(3, 4))
-			})
-			if err != nil {
-				return nil, err
-			}
-			more, err := tried(func(r *trial) (*G.Node, error) {
-				c.Kind = "rms"
-				l, err := layers.NewNorm(r.p, 4, c)
-				return forward(l, err, r, r.in(3, 4))
-			})
-			return append(results, more...), err
+		trying(layers.NormConfig{}, func(r *trial, c layers.NormConfig) *G.Node {
+			x := got(got(layers.NewNorm(r.p.Scope("layer"), 4, c)).Forward(r.b, r.in(3, 4)))
+			c.Kind = "rms"
+			return got(G.Add(x, got(got(layers.NewNorm(r.p.Scope("rms"), 4, c)).Forward(r.b, r.in(3, 4)))))
 		}),
-		trying(layers.Dropout{P: 0.1}, func(r *trial, c layers.Dropout) (*G.Node, error) { return c.Forward(r.b, r.in(3, 4)) }),
-		trying(feedForward, func(r *trial, c layers.FeedForwardConfig) (*G.Node, error) {
-			l, err := layers.NewFeedForward(r.p, 4, c)
-			return forward(l, err, r, r.in(2, 4))
+		trying(layers.Dropout{P: 0.1}, func(r *trial, c layers.Dropout) *G.Node { return got(c.Forward(r.b, r.in(3, 4))) }),
+		trying(feedForward, func(r *trial, c layers.FeedForwardConfig) *G.Node {
+			return got(got(layers.NewFeedForward(r.p, 4, c)).Forward(r.b, r.in(2, 4)))
 		}),
-		trying(layers.FeedForward{}, func(r *trial, c layers.FeedForward) (*G.Node, error) {
-			l, err := layers.NewFeedForward(r.p, 4, feedForward)
-			if err != nil {
-				return nil, err
-			}
+		trying(layers.FeedForward{}, func(r *trial, c layers.FeedForward) *G.Node {
+			l := got(layers.NewFeedForward(r.p, 4, feedForward))
 			l.Activation, l.Dropout = c.Activation, c.Dropout
-			return l.Forward(r.b, r.in(2, 4))
+			return got(l.Forward(r.b, r.in(2, 4)))
 		}),
-		trying(*model.Transform, func(r *trial, c layers.TransformConfig) (*G.Node, error) {
-			m := model
-			m.Transform = &c
-			d, err := layers.NewDecoder(r.p, m)
-			if err != nil {
-				return nil, err
-			}
-			return d.Forward(r.b, r.ids(), layers.Mask{})
+		trying(*model.Transform, func(r *trial, c layers.TransformConfig) *G.Node {
+			return decode(r, func(m *layers.ModelConfig) { m.Transform = &c })
 		}),
-		trying(layers.Transform{}, func(r *trial, c layers.Transform) (*G.Node, error) {
-			d, err := layers.NewDecoder(r.p, model)
-			if err != nil {
-				return nil, err
-			}
+		trying(layers.Transform{}, func(r *trial, c layers.Transform) *G.Node {
+			d := got(layers.NewDecoder(r.p, model))
 			d.Transform.Activation = c.Activation
-			return d.Forward(r.b, r.ids(), layers.Mask{})
+			return got(d.Forward(r.b, r.ids(), layers.Mask{}))
 		}),
-		trying(attention, func(r *trial, c layers.AttentionConfig) (*G.Node, error) {
-			a, err := layers.NewMultiHeadAttention(r.p, 4, c)
-			if err != nil {
-				return nil, err
-			}
-			x := r.in(2, 3, 4)
-			return a.Forward(r.b, x, x, x, layers.Mask{})
+		trying(attention, func(r *trial, c layers.AttentionConfig) *G.Node {
+			return self(r, got(layers.NewMultiHeadAttention(r.p, 4, c)))
 		}),
-		extremes.Of(layers.AttentionOptions{Mask: mask, Heads: 2, KeyValueHeads: 2}, attend),
-		extremes.Of(mask, func(c layers.Mask) ([]float64, error) { return attend(layers.AttentionOptions{Mask: c, Heads: 2}) }),
-		extremes.Of(*mask.Window, func(c layers.Window) ([]float64, error) {
-			return attend(layers.AttentionOptions{Mask: layers.Mask{Window: &c}})
+		trying(layers.AttentionOptions{Mask: mask, Heads: 2, KeyValueHeads: 2}, attend),
+		trying(mask, func(r *trial, c layers.Mask) *G.Node { return attend(r, layers.AttentionOptions{Mask: c, Heads: 2}) }),
+		trying(*mask.Window, func(r *trial, c layers.Window) *G.Node {
+			return attend(r, layers.AttentionOptions{Mask: layers.Mask{Window: &c}})
 		}),
-		trying(layers.AdditiveConfig{Dropout: 0.1, Init: init}, func(r *trial, c layers.AdditiveConfig) (*G.Node, error) {
-			a, err := layers.NewAdditiveAttention(r.p, 4, c)
-			if err != nil {
-				return nil, err
-			}
-			x := r.in(2, 3, 4)
-			return a.Forward(r.b, x, x, x, layers.Mask{})
+		trying(layers.AdditiveConfig{Dropout: 0.1, Init: init}, func(r *trial, c layers.AdditiveConfig) *G.Node {
+			return self(r, got(layers.NewAdditiveAttention(r.p, 4, c)))
 		}),
-		trying(block, func(r *trial, c layers.BlockConfig) (*G.Node, error) {
-			l, err := layers.NewEncoderBlock(r.p, 4, c)
-			if err != nil {
-				return nil, err
-			}
-			return l.Forward(r.b, r.in(2, 3, 4), layers.Mask{})
+		trying(block, func(r *trial, c layers.BlockConfig) *G.Node {
+			return got(got(layers.NewEncoderBlock(r.p, 4, c)).Forward(r.b, r.in(2, 3, 4), layers.Mask{}))
 		}),
-		trying(model, func(r *trial, c layers.ModelConfig) (*G.Node, error) {
-			d, err := layers.NewDecoder(r.p, c)
-			if err != nil {
-				return nil, err
-			}
-			return d.Forward(r.b, r.ids(), layers.Mask{})
+		trying(model, func(r *trial, c layers.ModelConfig) *G.Node {
+			return decode(r, func(m *layers.ModelConfig) { *m = c })
 		}),
-		trying(model.Variants[0], func(r *trial, c layers.BlockVariant) (*G.Node, error) {
-			m := model
-			m.Variants = []layers.BlockVariant{c}
-			d, err := layers.NewDecoder(r.p, m)
-			if err != nil {
-				return nil, err
-			}
-			return d.Forward(r.b, r.ids(), layers.Mask{})
+		trying(model.Variants[0], func(r *trial, c layers.BlockVariant) *G.Node {
+			return decode(r, func(m *layers.ModelConfig) { m.Variants = []layers.BlockVariant{c} })
 		}),
-		trying(layers.EncoderDecoderConfig{Model: model}, func(r *trial, c layers.EncoderDecoderConfig) (*G.Node, error) {
-			m, err := layers.NewEncoderDecoder(r.p, c)
-			if err != nil {
-				return nil, err
-			}
-			return m.Forward(r.b, r.ids(), r.ids(), layers.Mask{})
+		trying(layers.EncoderDecoderConfig{Model: model}, func(r *trial, c layers.EncoderDecoderConfig) *G.Node {
+			return got(got(layers.NewEncoderDecoder(r.p, c)).Forward(r.b, r.ids(), r.ids(), layers.Mask{}))
 		}),
-		trying(classifier, func(r *trial, c layers.SequenceClassifierConfig) (*G.Node, error) {
-			m, err := layers.NewSequenceClassifier(r.p, c)
-			if err != nil {
-				return nil, err
-			}
-			return m.Forward(r.b, r.ids(), layers.Mask{})
+		trying(classifier, func(r *trial, c layers.SequenceClassifierConfig) *G.Node {
+			return got(got(layers.NewSequenceClassifier(r.p, c)).Forward(r.b, r.ids(), layers.Mask{}))
 		}),
-		trying(layers.Build{Training: true, Adapter: &layers.Adapter{}}, func(r *trial, c layers.Build) (*G.Node, error) {
+		trying(layers.Build{Training: true, Adapter: &layers.Adapter{}}, func(r *trial, c layers.Build) *G.Node {
 			r.b.Training, r.b.Seed, r.b.Runs, r.b.Cores = c.Training, c.Seed, c.Runs, c.Cores
-			return layers.ScaledDotProduct(r.b, r.in(2, 3, 4), r.in(2, 3, 4), r.in(2, 3, 4), layers.AttentionOptions{Dropout: 0.1})
+			return got(layers.ScaledDotProduct(r.b, r.in(2, 3, 4), r.in(2, 3, 4), r.in(2, 3, 4), layers.AttentionOptions{Dropout: 0.1}))
 		}),
-		trying(layers.LowRank{Rank: 2, Alpha: 4, Dropout: 0.1, Whole: []string{"bias"}}, func(r *trial, c layers.LowRank) (*G.Node, error) {
-			l, err := layers.NewLinear(r.p.Scope("up"), 4, 3, layers.LinearConfig{})
-			if err == nil {
-				r.b.Adapter, err = layers.NewAdapter(r.p, c, 1)
-			}
-			return forward(l, err, r, r.in(2, 4))
+		trying(layers.LowRank{Rank: 2, Alpha: 4, Dropout: 0.1, Whole: []string{"bias"}}, func(r *trial, c layers.LowRank) *G.Node {
+			l := got(layers.NewLinear(r.p.Scope("up"), 4, 3, layers.LinearConfig{}))
+			r.b.Adapter = got(layers.NewAdapter(r.p, c, 1))
+			return got(l.Forward(r.b, r.in(2, 4)))
 		}),
-		trying(layers.CrossEntropyOptions{ClassWeights: []float64{1, 1, 1, 1}, LabelSmoothing: 0.1}, func(r *trial, c layers.CrossEntropyOptions) (*G.Node, error) {
-			return mean(layers.CrossEntropy(r.b, r.in(2, 3, 4), r.ids(), c))
+		trying(layers.CrossEntropyOptions{ClassWeights: []float64{1, 1, 1, 1}, LabelSmoothing: 0.1}, func(r *trial, c layers.CrossEntropyOptions) *G.Node {
+			return got(mean(layers.CrossEntropy(r.b, r.in(2, 3, 4), r.ids(), c)))
 		}),
-		trying(huber{1}, func(r *trial, c huber) (*G.Node, error) {
-			return mean(layers.HuberError(r.b, r.in(3, 4), r.in(3, 4), nil, c.Delta))
+		trying(huber{1}, func(r *trial, c huber) *G.Node {
+			return got(mean(layers.HuberError(r.b, r.in(3, 4), r.in(3, 4), nil, c.Delta)))
 		}),
-		extremes.Of(layers.Tensor{Names: []string{"w"}, Params: []string{"weight"}, SkipRows: 1, Plus: 1, Times: 2}, func(c layers.Tensor) ([]float64, error) {
-			p, err := layers.NewParams(tensor.Float32, 1)
-			if err != nil {
-				return nil, err
-			}
-			l, err := layers.NewLinear(p, 4, 2, layers.LinearConfig{NoBias: true})
-			if err != nil {
-				return nil, err
-			}
+		trying(layers.Tensor{Names: []string{"w"}, Params: []string{"weight"}, SkipRows: 1, Plus: 1, Times: 2}, func(r *trial, c layers.Tensor) *G.Node {
+			l := got(layers.NewLinear(r.p, 4, 2, layers.LinearConfig{NoBias: true}))
 			path := filepath.Join(t.TempDir(), "weights.safetensors")
-			if err := p.SaveTensors(path, []layers.Tensor{c}, nil); err != nil {
-				return nil, err
-			}
-			if _, err := p.Load(path, layers.LoadOptions{Tensors: []layers.Tensor{c}}); err != nil {
-				return nil, err
-			}
-			var numbers []float64
-			for _, x := range l.Weight.Value.Float32s() {
-				numbers = append(numbers, float64(x))
-			}
-			return numbers, nil
+			got(0, r.p.SaveTensors(path, []layers.Tensor{c}, nil))
+			got(r.p.Load(path, layers.LoadOptions{Tensors: []layers.Tensor{c}}))
+			return got(r.b.Bind(r.g, l.Weight))
 		}),
 		extremes.Of(alibi{2}, func(c alibi) ([]float64, error) {
 			return layers.ALiBi{}.Slopes(c.Heads)
 		}),
-		trying(arguments{4, 4, 2}, func(r *trial, c arguments) (*G.Node, error) {
-			l, err := layers.NewLinear(r.p, c.In, c.Out, layers.LinearConfig{})
-			x, err := forward(l, err, r, r.in(2, 3, 4))
-			if err != nil {
-				return nil, err
-			}
-			if x, err = (layers.Rotary{}).Rotate(r.b, x, c.Heads, nil); err != nil {
-				return nil, err
-			}
-			n, err := layers.NewNorm(r.p.Scope("norm"), 2, layers.NormConfig{Kind: "rms"})
-			if err != nil {
-				return nil, err
-			}
-			return n.Heads(r.b, x, c.Heads)
+		trying(arguments{4, 4, 2}, func(r *trial, c arguments) *G.Node {
+			x := got(got(layers.NewLinear(r.p, c.In, c.Out, layers.LinearConfig{})).Forward(r.b, r.in(2, 3, 4)))
+			x = got(layers.Rotary{}.Rotate(r.b, x, c.Heads, nil))
+			return got(got(layers.NewNorm(r.p.Scope("norm"), 2, layers.NormConfig{Kind: "rms"})).Heads(r.b, x, c.Heads))
 		}),
 		extremes.Of(cache{2, 8, 1, 1, 0}, func(c cache) ([]float64, error) {
 			k, err := layers.NewCache(c.Batch, c.Capacity)
+			if err == nil {
+				err = k.Extend(1, c.Count)
+			}
 			if err != nil {
 				return nil, err
 			}
-			if err := k.Extend(1, c.Count); err != nil {
-				return nil, err
-			}
 			k.Commit()
-			if err := k.Truncate(1, c.Length); err != nil {
-				return nil, err
-			}
-			return nil, k.Reorder(1, c.Parent)
+			return nil, cmp.Or(k.Truncate(1, c.Length), k.Reorder(1, c.Parent))
 		}),
 	}
 	for _, scheme := range schemes() {
-		cases = append(cases, extremes.Of(scheme, positions))
+		cases = append(cases, trying(scheme, func(r *trial, c layers.PositionsConfig) *G.Node {
+			m := model
+			m.Positions, m.Dim, m.Outputs = c, 8, 2
+			return got(got(layers.NewEncoder(r.p, m)).Forward(r.b, r.ids(), layers.Mask{}))
+		}))
 	}
 	extremes.Run(t, nil, cases...)
 }

@@ -47,18 +47,14 @@ func NewFeedForward(p *Params, dim int, c FeedForwardConfig) (*FeedForward, erro
 	}
 	f := &FeedForward{Activation: c.Activation, Dropout: Dropout{c.Dropout}}
 	linear := LinearConfig{NoBias: c.NoBias, Init: c.Init}
-	var err error
+	var errs [3]error
 	if c.Gated {
-		if f.Gate, err = NewLinear(p.Scope("gate"), dim, c.Hidden, linear); err != nil {
-			return nil, err
-		}
+		f.Gate, errs[0] = NewLinear(p.Scope("gate"), dim, c.Hidden, linear)
 	}
-	if f.Up, err = NewLinear(p.Scope("up"), dim, c.Hidden, linear); err != nil {
-		return nil, err
-	}
+	f.Up, errs[1] = NewLinear(p.Scope("up"), dim, c.Hidden, linear)
 	linear.Init = c.OutputInit.or(c.Init)
-	f.Down, err = NewLinear(p.Scope("down"), c.Hidden, dim, linear)
-	return f, err
+	f.Down, errs[2] = NewLinear(p.Scope("down"), c.Hidden, dim, linear)
+	return f, cmp.Or(errs[0], errs[1], errs[2])
 }
 
 // Forward maps x of shape (…, Dim) to the same shape.

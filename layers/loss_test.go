@@ -135,15 +135,9 @@ func TestCrossEntropyWeightErrors(t *testing.T) {
 // loss. The second target is ignored.
 func ExampleCrossEntropy_labelSmoothing() {
 	g := G.NewGraph()
-	logits := G.NewMatrix(g, tensor.Float64, G.WithName("logits"), G.WithShape(2, 2), G.WithValue(
-		tensor.New(tensor.WithShape(2, 2), tensor.WithBacking([]float64{9, 0, 0, 0}))))
-	targets := G.NewVector(g, tensor.Int, G.WithName("targets"), G.WithShape(2), G.WithValue(
-		tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{0, layers.Ignore}))))
+	logits, targets := matrixOf(g, "logits", 2, 9.0, 0, 0, 0), arrayOf(g, "targets", 0, layers.Ignore)
 	loss, err := layers.CrossEntropy(&layers.Build{}, logits, targets, layers.CrossEntropyOptions{LabelSmoothing: 0.1})
 	check(err)
-	vm := G.NewTapeMachine(g)
-	defer vm.Close()
-	check(vm.RunAll())
-	fmt.Printf("%.4f nats\n", loss.Mean.Value().Data())
+	fmt.Printf("%.4f nats\n", evaluate(loss.Mean)[0])
 	// Output: 0.4501 nats
 }

@@ -316,19 +316,12 @@ func TestElementwiseLossErrors(t *testing.T) {
 // Sequences of different lengths are padded to the longest. The padding has weight 0 and may hold any values.
 func ExampleHuberError() {
 	g := G.NewGraph()
-	matrix := func(name string, values ...float64) *G.Node { // (B, T) = (2, 3)
-		return G.NewMatrix(g, tensor.Float64, G.WithName(name), G.WithShape(2, 3), G.WithValue(
-			tensor.New(tensor.WithShape(2, 3), tensor.WithBacking(values))))
-	}
-	forecast := matrix("forecast", 1, 2, 3, 5, 7, 0)
-	truth := matrix("truth", 1, 2.5, 13, 5, math.NaN(), math.NaN())
-	weights := matrix("weights", 1, 1, 1, 1, 0, 0)
+	forecast := matrixOf(g, "forecast", 2, 1.0, 2, 3, 5, 7, 0) // (B, T) = (2, 3)
+	truth := matrixOf(g, "truth", 2, 1, 2.5, 13, 5, math.NaN(), math.NaN())
+	weights := matrixOf(g, "weights", 2, 1.0, 1, 1, 1, 0, 0)
 	loss, err := layers.HuberError(&layers.Build{}, forecast, truth, weights, 1)
 	check(err)
-	vm := G.NewTapeMachine(g)
-	defer vm.Close()
-	check(vm.RunAll())
-	fmt.Printf("(0 + 0.5²/2 + (10 − 0.5) + 0) / 4 = %v\n", loss.Mean.Value().Data())
+	fmt.Printf("(0 + 0.5²/2 + (10 − 0.5) + 0) / 4 = %v\n", evaluate(loss.Mean)[0])
 	// Output: (0 + 0.5²/2 + (10 − 0.5) + 0) / 4 = 2.40625
 }
 

@@ -163,11 +163,10 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 		return a, nil
 	}
 	norm := NormConfig{Kind: "rms", Eps: c.NormEps}
-	if a.QueryNorm, err = NewNorm(p.Scope("querynorm"), c.HeadDim, norm); err != nil {
-		return nil, err
-	}
-	a.KeyNorm, err = NewNorm(p.Scope("keynorm"), c.HeadDim, norm)
-	return a, err
+	var err2 error
+	a.QueryNorm, err = NewNorm(p.Scope("querynorm"), c.HeadDim, norm)
+	a.KeyNorm, err2 = NewNorm(p.Scope("keynorm"), c.HeadDim, norm)
+	return a, cmp.Or(err, err2)
 }
 
 // Forward computes the attention of queries (B, T, Dim) to keys (B, S, KeyInput) with values (B, S, ValueInput). It

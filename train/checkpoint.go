@@ -48,7 +48,9 @@ type checkpointState struct {
 
 	Frozen map[string]string `json:"frozen,omitempty"` // checksums of frozen parameters, by name
 
-	Instructions string `json:"instructions,omitempty"` // Progress.Instructions
+	// Instructions names the processor's instructions that computed the last steps, such as avx512+amx or avx2. Results
+	// of different instructions differ in their last bits. It is empty in a checkpoint of an older version.
+	Instructions string `json:"instructions,omitempty"`
 }
 
 // save collects the solver's memory in the first process, which writes the checkpoint. If there is no Checkpoint, save
@@ -168,10 +170,6 @@ type Progress struct {
 	Run     string  // RunOptions.Run
 	Step    int     // number of steps taken
 	History []Check // checks made
-
-	// Instructions names the processor's instructions that computed the last steps, such as avx512+amx or avx2. Results
-	// of different instructions differ in their last bits. It is empty in a checkpoint of an older version.
-	Instructions string
 }
 
 // ReadProgress reads the Progress from the header of the checkpoint at path. It doesn't read the tensors, so it doesn't
@@ -184,7 +182,7 @@ func ReadProgress(path string) (Progress, error) {
 	}
 	defer f.Close()
 	s, err := readState(path, f.Metadata)
-	return Progress{s.Run, s.Step, s.History, s.Instructions}, err
+	return Progress{s.Run, s.Step, s.History}, err
 }
 
 // contradiction returns two facts of the state that can't both be true, in words, or the empty string if there are

@@ -77,9 +77,6 @@ func TestResumeWithOtherInstructions(t *testing.T) {
 	fit(5)
 	now := kernel.Instructions()
 	rewrite(t, checkpoint, checkpoint, replaced(t, `"instructions":"`+now+`"`, `"instructions":"other"`))
-	if p, err := train.ReadProgress(checkpoint); err != nil || p.Instructions != "other" {
-		t.Errorf("ReadProgress gives the instructions %q and %v, want other", p.Instructions, err)
-	}
 	for i, want := range []int{1, 0} {
 		if log := fit(6 + i); strings.Count(log, "Resuming with the instructions "+now+" after other") != want {
 			t.Errorf("resumed up to step %d, the log is %q, want the notice %d times", 6+i, log, want)

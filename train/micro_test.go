@@ -342,13 +342,3 @@ func held(t *testing.T, p train.Problem, batch, micro int) float64 {
 	}})
 	return float64(after - before)
 }
-
-func BenchmarkStep(b *testing.B) {
-	for _, c := range []struct{ batch, micro, workers int }{{12, 1, 1}, {12, 2, 1}, {12, 2, 2}, {48, 4, 1}, {48, 4, 2}} {
-		b.Run(fmt.Sprintf("batch=%d/micro=%d/workers=%d", c.batch, c.micro, c.workers), func(b *testing.B) {
-			p := gpt(b, c.batch, 128, 4)
-			p.Train.Len = (b.N + 1) * c.batch
-			must.Get(train.Fit(context.Background(), p, train.Config{BatchSize: c.batch, MicroBatches: c.micro, MaxEpochs: 1}, train.RunOptions{Workers: c.workers, OnStep: at(0, b.ResetTimer)}))(b)
-		})
-	}
-}

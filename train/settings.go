@@ -88,16 +88,15 @@ func (f *fit) digests() (digests [2]float64) {
 	for _, m := range f.train.workers[0].first.metrics {
 		names = append(names, fmt.Sprint(m.Name, m.size()))
 	}
-	text := fmt.Sprintf("%v %d %d %d %v %q %t %t %q %s", f.settings(), f.MaxEpochs, f.MaxSteps, f.CheckpointSteps, f.CheckpointTime, f.Run, f.Checkpoint != "", f.Resume, names, stopping)
-	text += fmt.Sprintf(" %T%+v %v %v %v %v %d %d", s.Rule, s.Rule, s.LearningRate, s.WeightDecay, s.ClipNorm, s.ClipValue, len(s.Groups), s.Steps)
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%v %d %d %d %v %q %t %t %q %s", f.settings(), f.MaxEpochs, f.MaxSteps, f.CheckpointSteps, f.CheckpointTime, f.Run, f.Checkpoint != "", f.Resume, names, stopping)
+	fmt.Fprintf(h, " %T%+v %v %v %v %v %d %d", s.Rule, s.Rule, s.LearningRate, s.WeightDecay, s.ClipNorm, s.ClipValue, len(s.Groups), s.Steps)
 	if f.validation != nil {
-		text += fmt.Sprintf(" %d %d", f.validation.plan.size, f.validation.plan.steps)
+		fmt.Fprintf(h, " %d %d", f.validation.plan.size, f.validation.plan.steps)
 	}
 	for _, n := range f.train.learnables {
-		text += fmt.Sprintf(" %q %v %v", n.Name(), n.Dtype(), n.Shape())
+		fmt.Fprintf(h, " %q %v %v", n.Name(), n.Dtype(), n.Shape())
 	}
-	h := fnv.New64a()
-	h.Write([]byte(text))
 	digests[0] = float64(h.Sum64() >> 11) // 53 bits, which a float64 holds
 	h.Reset()
 	for _, p := range f.Params.All() {

@@ -67,7 +67,7 @@ func drawAttention(cmd *cobra.Command, dir, input, layer, out string) error {
 	if m.Cuts(input) {
 		noteCut(cmd.ErrOrStderr(), m, "the input is")
 	}
-	figure := figureOf(a, m.Config.Task.Name, !m.Config.Kind().Embeds)
+	figure := figureOf(a, m.Config.Task.Name, m.Config.Describe().Predict == nil)
 	if cmd.Context().Err() != nil {
 		return errInterrupted
 	}

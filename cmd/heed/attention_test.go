@@ -41,7 +41,7 @@ func TestAttention(t *testing.T) {
 			if want := name + ": " + input + " → " + answer + "\n"; !strings.HasPrefix(out, want) {
 				t.Errorf("heed attention prints\n%s\nwant it to begin with %q", out, want)
 			}
-			hasWords(t, out, "blocks.0.attention", "blocks.1.attention", "head 0", "head 1", "█ from 75 %")
+			must.Have(t, out, "blocks.0.attention", "blocks.1.attention", "head 0", "head 1", "█ from 75 %")
 		})
 	}
 }
@@ -171,7 +171,7 @@ func TestAttentionOfHostileTexts(t *testing.T) {
 	if strings.ContainsAny(out, "\t\x01\u200d") {
 		t.Errorf("heed attention prints %q, want control characters escaped", out)
 	}
-	hasWords(t, out, "→ a tab", "▫ a space", "¤ a character that can't be printed", "¶ a new line", "\n文 ", "\n◌\u0301 ", "\n·  ")
+	must.Have(t, out, "→ a tab", "▫ a space", "¤ a character that can't be printed", "¶ a new line", "\n文 ", "\n◌\u0301 ", "\n·  ")
 	fail(t, heed("attention", dir, "<z>"), 2, `symbol 'z'`)
 	fail(t, heed("attention", dir, ""), 2, "the input is empty")
 }

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/cmd/heed/internal/bench"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
 func TestBenchDist(t *testing.T) {
 	testseed.Slow(t)
 	table := succeed(t, "bench", "dist", "--steps=1", "--gbits=25", "--latency=20")
-	hasWords(t, table, "processes workers", "Calculated for 25 Gbit/s and 20 µs per message, from ", "124439808       512")
+	must.Have(t, table, "processes workers", "Calculated for 25 Gbit/s and 20 µs per message, from ", "124439808       512")
 	var s bench.Scaling
 	line, rest, _ := strings.Cut(succeed(t, "bench", "dist", "--steps=1", "--json"), "\n")
 	if err := json.Unmarshal([]byte(line), &s); err != nil || s.Processes != 1 || s.Workers != 1 || !(s.TokensPerS > 0) {

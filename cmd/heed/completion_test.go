@@ -84,7 +84,7 @@ func TestCompletion(t *testing.T) {
 		fail(t, heed("train", "--task=tagging", "--data=x", "--"+flag+"=x"), 2, "--"+flag, strings.Join(names, ", "))
 	}
 	for _, shell := range shells {
-		hasWords(t, succeed(t, "completion", shell), "__complete", "heed")
+		must.Have(t, succeed(t, "completion", shell), "__complete", "heed")
 	}
 	if bash, err := exec.LookPath("bash"); err == nil {
 		check := exec.Command(bash, "-n")
@@ -122,7 +122,7 @@ func TestExamples(t *testing.T) {
 		if cmd.Example == "" {
 			t.Errorf("%s has no examples", cmd.CommandPath())
 		}
-		hasWords(t, succeed(t, append(strings.Fields(cmd.CommandPath())[1:], "--help")...), "\n\nExamples:\n"+cmd.Example+"\n\n")
+		must.Have(t, succeed(t, append(strings.Fields(cmd.CommandPath())[1:], "--help")...), "\n\nExamples:\n"+cmd.Example+"\n\n")
 		for line := range strings.Lines(cmd.Example) {
 			call := callOf(strings.NewReplacer("<(", " ", ")", " ").Replace(line))
 			if call == nil || !strings.HasPrefix(strings.Join(append([]string{"heed"}, call...), " "), cmd.CommandPath()) {

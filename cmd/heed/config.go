@@ -58,6 +58,15 @@ func (s *settings) flags() []flagGroup {
 	return groups
 }
 
+// flagSet returns the flags of all groups in one set.
+func (s *settings) flagSet() *pflag.FlagSet {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, g := range s.flags() {
+		f.AddFlagSet(g.FlagSet)
+	}
+	return f
+}
+
 // modelFlags declares the common flags, and the flags for the data and the model.
 func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	m, b, t := &s.Model, &s.Model.Block, &s.Training
@@ -67,7 +76,7 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	f.StringArrayVar(&s.data, "data", s.data, "file of rows to learn; given twice: a file with one source per line, and one with one answer per line; for text: a file or folder; repeat it for more; for text with --from: also conversations in a .jsonl file")
 	f.StringVar(&s.preset, "preset", s.preset, "settings to start from, see above; other flags override them")
 	f.StringVar(&s.from, "from", s.from, "folder of a run or of a published model, which gives the initial weights and the shape of the model")
-	f.StringVar(&s.Tune, "tune", s.Tune, "what to train of the model in --from: all, head, last:N (the last N blocks and the head) or lora, a low-rank adapter (default all)")
+	f.StringVar(&s.From.Tune, "tune", s.From.Tune, "what to train of the model in --from: all, head, last:N (the last N blocks and the head) or lora, a low-rank adapter (default all)")
 	f.StringVar(&s.From.Base, "base", s.From.Base, "folder of the model that --from or --resume began from, if that folder lacks weights (default: as the folder says)")
 	f.Uint64Var(&s.Seed, "seed", s.Seed, "seed of the initial weights, the data order and dropout")
 	f.IntVar(&t.MaxEpochs, "max-epochs", t.MaxEpochs, "maximum number of epochs (0: no limit)")
@@ -89,11 +98,11 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	f.StringVar(&t.ClassWeights, "class-weights", t.ClassWeights, "balanced: rare labels or tags weigh more in the loss, so that all count the same (default: no weights)")
 
 	f = group("Adapter, with --tune lora")
-	f.IntVar(&s.LowRank.Rank, "rank", s.LowRank.Rank, "rank of the products that are added to weights (default 8)")
-	f.Float64Var(&s.LowRank.Alpha, "alpha", s.LowRank.Alpha, "scale of the products, which are multiplied by alpha/rank (default 16)")
-	f.BoolVar(&s.LowRank.RootScale, "root-scale", s.LowRank.RootScale, "multiply the products by alpha/√rank instead")
-	f.Float64Var(&s.LowRank.Dropout, "adapter-dropout", s.LowRank.Dropout, "dropout probability of the products' inputs, in training")
-	f.StringSliceVar(&s.LowRank.Targets, "targets", s.LowRank.Targets, "layers to adapt, by the ends of their names, such as query,value,feedforward.up (default: all matrices of the blocks)")
+	f.IntVar(&s.From.LowRank.Rank, "rank", s.From.LowRank.Rank, "rank of the products that are added to weights (default 8)")
+	f.Float64Var(&s.From.LowRank.Alpha, "alpha", s.From.LowRank.Alpha, "scale of the products, which are multiplied by alpha/rank (default 16)")
+	f.BoolVar(&s.From.LowRank.RootScale, "root-scale", s.From.LowRank.RootScale, "multiply the products by alpha/√rank instead")
+	f.Float64Var(&s.From.LowRank.Dropout, "adapter-dropout", s.From.LowRank.Dropout, "dropout probability of the products' inputs, in training")
+	f.StringSliceVar(&s.From.LowRank.Targets, "targets", s.From.LowRank.Targets, "layers to adapt, by the ends of their names, such as query,value,feedforward.up (default: all matrices of the blocks)")
 
 	f = group("Data and model")
 	f.IntVar(&s.Data.Validation, "validation", s.Data.Validation, "number of held-out sequences to validate on (0: none)")
@@ -238,10 +247,7 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	if given.Changed("monitor") && s.Training.Stopping.Monitor != c.Training.Stopping.Monitor {
 		c.Training.Stopping.Mode = "" // the preset's Mode belongs to its own Monitor
 	}
-	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	for _, g := range c.flags() {
-		f.AddFlagSet(g.FlagSet)
-	}
+	f := c.flagSet()
 	given.Visit(func(flag *pflag.Flag) {
 		setting := f.Lookup(flag.Name)
 		if setting == nil {
@@ -255,12 +261,12 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	})
 	if given.Changed("units") {
 		c.Data.SourceUnits = cmp.Or(c.Data.SourceUnits, tokenizer.Units(c.units))
-		if c.Kind().AnswerUnits && c.units != string(tokenizer.Words) {
+		if strings.Contains(c.Describe().Units, c.units) {
 			c.Data.TargetUnits = cmp.Or(c.Data.TargetUnits, tokenizer.Units(c.units))
 		}
 	}
 	err = errors.Join(err, setFiles(&c.Config, c.data, c.validationData))
-	if !c.Kind().Rows && given.Changed("columns") && !slices.ContainsFunc(c.data, hasKeys) {
+	if c.Describe().Rows != nil && given.Changed("columns") && !slices.ContainsFunc(c.data, hasKeys) {
 		err = errors.Join(err, withoutKeys(c.data))
 	}
 	if given.Changed("dropout") { // otherwise the rates of a preset stay
@@ -303,7 +309,7 @@ func (s *settings) startFrom(dir string, given *pflag.FlagSet) error {
 		return errNoFolder
 	}
 	if given.Changed("tune") { // defaults depend on it
-		s.Tune = given.Lookup("tune").Value.String()
+		s.From.Tune = given.Lookup("tune").Value.String()
 	}
 	s.From.Base = baseOf(given)
 	maxLen := s.Task.MaxLen
@@ -329,7 +335,7 @@ func withoutKeys(files []string) error {
 // setFiles stores the values of --data and --validation-data. A flag that wasn't given changes nothing.
 func setFiles(c *task.Config, files, validation []string) error {
 	d := &c.Data
-	if len(files) > 0 && !c.Kind().Rows {
+	if len(files) > 0 && c.Describe().Rows != nil {
 		if slices.Contains(files, "") {
 			return usagef("--data must be the name of a file or a folder, got none")
 		}
@@ -363,7 +369,7 @@ var flagOf = map[string]string{
 	"data.validation_file":              "--validation-data",
 	"data.target_file":                  "a second --data",
 	"model.positions.max_len":           "max_len in --positions",
-	"low_rank.dropout":                  "--adapter-dropout",
+	"from.low_rank.dropout":             "--adapter-dropout",
 	"training.optimizer.schedule.kind":  "--schedule",
 	"training.optimizer.plateau.checks": "--plateau",
 	"training.optimizer.plateau.factor": "--plateau-factor",

@@ -122,26 +122,15 @@ func TestHostileConfigs(t *testing.T) {
 // A given flag overrides the preset. The preset's other settings stay, except for those that belong to the flag's
 // value.
 func TestFlagsBeatPresets(t *testing.T) {
-	flagsOf := func(c task.Config) *pflag.FlagSet {
-		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		s := settings{Config: c, dropout: c.Model.Dropout}
-		for _, g := range s.flags() {
-			flags.AddFlagSet(g.FlagSet)
-		}
-		return flags
-	}
 	change := func(preset task.Preset, flag, value string) (task.Config, *pflag.FlagSet) {
 		s := must.Get(defaults(string(preset.Kind), 0))(t)
-		given := pflag.NewFlagSet("", pflag.ContinueOnError)
-		for _, g := range s.flags() {
-			given.AddFlagSet(g.FlagSet)
-		}
+		given := s.flagSet()
 		given.Set("preset", preset.Name)
 		if flag != "" {
 			must.Do(t, given.Set(flag, value))
 		}
 		c := must.Get(s.fromFlags(given))(t)
-		return c, flagsOf(c)
+		return c, (&settings{Config: c, dropout: c.Model.Dropout}).flagSet()
 	}
 	names := map[string][2]string{ // a value for each flag that takes a name, and the resulting part of the configuration
 		"precision": {"bfloat16", `"precision":"bfloat16"`}, "solver": {"sgd", `"solver":{"kind":"sgd"}`}, "positions": {"alibi", `"positions":{"kind":"alibi"}`},

@@ -62,8 +62,8 @@ number per column, or .jsonl with the keys text and embedding. Put -- before tex
 }
 
 func (e *embedding) check(flags *pflag.FlagSet, dir string, texts []string) error {
-	if c, err := readConfig(flags, dir); err == nil && !c.Kind().Embeds && !c.Kind().Masks {
-		return usagef("%s is a model for the task %s: heed embed needs a model that embeds texts; for the answers of this one, use heed predict", dir, c.Task.Name)
+	if c, err := readConfig(flags, dir); err == nil && c.Describe().Embed != nil {
+		return usagef("%s: %w", dir, c.Describe().Embed)
 	}
 	return cmp.Or(needData(flags, "column", "header", "quotes", "encoding"), knownEncoding(e.as.Encoding),
 		argsOrData(flags, "texts", texts), fileFlag(flags, "out", ".npy", ".csv", ".jsonl"))

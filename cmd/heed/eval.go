@@ -82,10 +82,13 @@ func newEval() *cobra.Command {
 			defer end()
 			e.line = line
 			c, err := readConfig(cmd.Flags(), args[0])
-			if err == nil && c.Published() && (e.files == nil && c.Opened() || e.files != nil && c.Kind().Generates) {
-				return e.published(cmd, args[0], c.Kind())
+			switch {
+			case err != nil:
+				return err
+			case c.Published() && (e.files == nil && c.Opened() || e.files != nil && c.Describe().Generate == nil):
+				return e.published(cmd, args[0])
 			}
-			return e.run(cmd, args[0])
+			return e.run(cmd, args[0], c)
 		},
 	}
 	f := cmd.Flags()
@@ -105,7 +108,7 @@ func newEval() *cobra.Command {
 // check checks the flags. If the folder dir has no valid configuration, run reports that.
 func (e *evaluation) check(flags *pflag.FlagSet, dir string) error {
 	c, err := readConfig(flags, dir)
-	isText := err == nil && !c.Kind().Rows
+	isText := err == nil && c.Describe().Rows != nil
 	if err = nil; isText {
 		err = rowsOnly(flags, dir, c, "header", "quotes", "skip-bad", "answers", "out")
 	}
@@ -128,11 +131,8 @@ func (e *evaluation) check(flags *pflag.FlagSet, dir string) error {
 	return nil
 }
 
-func (e *evaluation) run(cmd *cobra.Command, dir string) error {
-	c, err := readConfig(cmd.Flags(), dir)
-	if err != nil {
-		return err
-	}
+// run scores the model in dir, which has the configuration c.
+func (e *evaluation) run(cmd *cobra.Command, dir string, c task.Config) (err error) {
 	inputs := append(runFiles(dir, baseOf(cmd.Flags())), e.files...)
 	if e.files == nil {
 		inputs = append(inputs, dataFiles(c.Data)...)
@@ -151,7 +151,7 @@ func (e *evaluation) run(cmd *cobra.Command, dir string) error {
 	var m *model.Model
 	var s *judge.Score
 	var examples []data.Example
-	if e.files != nil && c.Kind().Rows {
+	if e.files != nil && c.Describe().Rows == nil {
 		m, examples, err = e.open(cmd, dir)
 	} else {
 		m, s, examples, err = e.score(cmd, dir)
@@ -188,10 +188,8 @@ func (e *evaluation) run(cmd *cobra.Command, dir string) error {
 }
 
 // published scores a published text model on the files.
-func (e *evaluation) published(cmd *cobra.Command, dir string, k model.Kind) error {
+func (e *evaluation) published(cmd *cobra.Command, dir string) error {
 	switch {
-	case !k.Generates && !k.Rows:
-		return usagef("%s embeds texts, so it has no answers to score", dir)
 	case e.files == nil:
 		return usagef("%s is a published model, without validation data: give --data, the file to score", dir)
 	case slices.Contains(e.files, ""):
@@ -251,7 +249,7 @@ func (e *evaluation) score(cmd *cobra.Command, dir string) (*model.Model, *judge
 	defer t.Close()
 	if t.Config.Data.Validation == 0 {
 		advice := ""
-		if !t.Config.Drawn() && t.Config.Kind().Rows {
+		if !t.Config.Drawn() && t.Config.Describe().Rows == nil {
 			advice = ": use --data FILE to score a file"
 		}
 		return nil, nil, nil, fmt.Errorf("the run in %s has no validation set%s", dir, advice)
@@ -275,7 +273,7 @@ func (e *evaluation) score(cmd *cobra.Command, dir string) (*model.Model, *judge
 
 // checkOptions returns an error if a model can't use the options. A model that embeds texts has none.
 func (e *evaluation) checkOptions(m *model.Model) error {
-	if m.Config.Kind().Embeds && e.options == (model.PredictOptions{Beam: 1}) {
+	if m.Config.Describe().Predict != nil && e.options == (model.PredictOptions{Beam: 1}) {
 		return nil
 	}
 	return checkOptions(m, e.options)
@@ -292,7 +290,7 @@ func (e *evaluation) open(cmd *cobra.Command, dir string) (*model.Model, []data.
 	}
 	m.Progress = e.line.counts(false)
 	readAs(&m.Config.Data, e.as)
-	c := task.Config{Config: m.Config}
+	c := task.Config{Config: *m.Config}
 	if err := setFiles(&c, e.files, nil); err != nil { // only to check their number
 		return nil, nil, err
 	}

@@ -47,8 +47,8 @@ func TestEvalData(t *testing.T) {
 	if fields := strings.Split(lines[2], "\t"); fields[0] != "bc" || strings.Join(fields[5:], "|") != "B C|A A A A" {
 		t.Errorf("the line of bc is %q, want its references B C and A A A A", fields)
 	}
-	hasWords(t, out, fmt.Sprintf("(%d of 8 sources answered", right))
-	hasWords(t, out, "the nearest references have ", "chrF: ", "BLEU: ",
+	must.Have(t, out, fmt.Sprintf("(%d of 8 sources answered", right))
+	must.Have(t, out, "the nearest references have ", "chrF: ", "BLEU: ",
 		"Beyond the model: 1 source without an answer; 1 source with letters, or with mostly words, that training never saw; 1 reference with symbols or labels that training never saw; 1 reference longer than any answer of the model.")
 	prints(t, out, "eval", dir, "--data="+path, "--columns=word,3", "--beam=2")
 
@@ -78,7 +78,7 @@ func TestEvalClassificationAndTagging(t *testing.T) {
 			dir := ran(t, append(dataFlags(t, name), "--task="+name)...)
 			path := newFile(t, "test.csv", test.content)
 			out := succeed(t, "eval", dir, "--data="+path)
-			hasWords(t, out, test.want...)
+			must.Have(t, out, test.want...)
 			var scores judge.Scores
 			if line := succeed(t, "eval", dir, "--data="+path, "--json"); json.Unmarshal([]byte(line), &scores) != nil || strings.Count(line, "\n") != 1 {
 				t.Errorf("heed eval --json prints %q, want one line with an object", line)
@@ -88,8 +88,8 @@ func TestEvalClassificationAndTagging(t *testing.T) {
 			}
 			page := filepath.Join(t.TempDir(), "test.html")
 			prints(t, out, "eval", dir, "--data="+path, "--out="+page)
-			hasWords(t, reported(t, page), name+": test.csv", "the cat", "Scores by class")
-			hasWords(t, succeed(t, "eval", dir, "--json"), `"loss":`)
+			must.Have(t, reported(t, page), name+": test.csv", "the cat", "Scores by class")
+			must.Have(t, succeed(t, "eval", dir, "--json"), `"loss":`)
 			fail(t, heed("eval", dir, "--data="+path, "--beam=2"), 2, "--beam is for answers written symbol by symbol")
 			fail(t, heed("predict", dir, "--beam=2", "the cat"), 2, "--beam is for answers written symbol by symbol")
 
@@ -97,7 +97,7 @@ func TestEvalClassificationAndTagging(t *testing.T) {
 			fail(t, heed("eval", dir, "--data="+path), 2, "3 of 5 rows are bad; without --skip-bad")
 			skipped := heed("eval", dir, "--data="+path, "--skip-bad")
 			fail(t, skipped, 0, "left out 3 bad rows of 5")
-			hasWords(t, skipped.stdout, test.want...)
+			must.Have(t, skipped.stdout, test.want...)
 		})
 	}
 }
@@ -107,7 +107,7 @@ func TestEvalDataOfARule(t *testing.T) {
 	t.Parallel()
 	dir := ran(t, "--task=brackets")
 	path := newFile(t, "test.tsv", "()\tyes\n(\tno\nx\tno\n")
-	hasWords(t, succeed(t, "eval", dir, "--data="+path), "of 3 labels right; 95 % interval ", "Beyond the model: 1 source without an answer; 1 source with letters")
+	must.Have(t, succeed(t, "eval", dir, "--data="+path), "of 3 labels right; 95 % interval ", "Beyond the model: 1 source without an answer; 1 source with letters")
 	answers := filepath.Join(t.TempDir(), "answers.tsv")
 	succeed(t, "eval", dir, "--answers="+answers)
 	if lines := strings.Count(read(t, answers), "\n"); lines != 61 {

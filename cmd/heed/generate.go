@@ -114,12 +114,8 @@ func (w *writing) settle(flags *pflag.FlagSet, own decode.Sampler) {
 func (w *writing) open(cmd *cobra.Command, dir string) (*model.Model, error) {
 	// Check the kind of task before the flags: with another kind of model, no flags are right.
 	c, err := readConfig(cmd.Flags(), dir)
-	if err == nil && !c.Kind().Generates {
-		use := "heed predict %s INPUT..."
-		if c.Kind().Embeds {
-			use = "heed embed %s TEXT..."
-		}
-		return nil, usagef("%s learned the task %s, but %s needs a text model: use "+use, dir, c.Task.Name, cmd.CommandPath(), shell(dir))
+	if wrong := c.Describe().Generate; err == nil && wrong != nil {
+		return nil, usagef("%s: %w", dir, wrong)
 	}
 	if published := err == nil && c.Task.Published.Tokens > 0; err == nil && !published {
 		if w.prompt.Text == "" {

@@ -62,7 +62,7 @@ func baseFlag(f *pflag.FlagSet) {
 // rowsOnly returns an error if one of the flags is given, but the model in dir, which has this configuration, doesn't
 // answer rows.
 func rowsOnly(flags *pflag.FlagSet, dir string, c task.Config, names ...string) error {
-	if i := slices.IndexFunc(names, flags.Changed); i >= 0 && !c.Kind().Rows {
+	if i := slices.IndexFunc(names, flags.Changed); i >= 0 && c.Describe().Rows != nil {
 		return forRows(names[i], dir, c)
 	}
 	return nil
@@ -100,13 +100,13 @@ func openTask(cmd *cobra.Command, dir string, files, validation []string, others
 		return nil, usagef("--data is for models that learned a file; %s learned the task %s", dir, c.Task.Name)
 	case c.Drawn() && len(validation) > 0:
 		return nil, usagef("--validation-data is for models that learned a file; %s learned the task %s", dir, c.Task.Name)
-	case !c.Kind().Rows && c.Data.ValidationFile == "" && len(validation) > 0:
+	case c.Describe().Rows != nil && c.Data.ValidationFile == "" && len(validation) > 0:
 		return nil, forRows("validation-data", dir, c)
 	}
 	if err := setFiles(&c, files, validation); err != nil {
 		return nil, err
 	}
-	if others && len(files) > 0 && !c.Kind().Rows {
+	if others && len(files) > 0 && c.Describe().Rows != nil {
 		c.Data.SHA256 = ""
 	}
 	if change != nil {
@@ -125,7 +125,7 @@ func openTask(cmd *cobra.Command, dir string, files, validation []string, others
 		err = wrongFlag(err, nil)
 	case errors.As(err, &wrong): // config.json is wrong, not the call
 		err = fmt.Errorf("%s: %w", filepath.Join(dir, runfolder.ConfigFile), err)
-	case err != nil && !c.Drawn() && others && c.Kind().Rows:
+	case err != nil && !c.Drawn() && others && c.Describe().Rows == nil:
 		err = fmt.Errorf("%w; --data FILE scores another file", err)
 	case err != nil && c.Data.ValidationFile != "" && len(files)+len(validation) == 0:
 		err = fmt.Errorf("%w; if the files have moved, give their names with --data FILE and --validation-data FILE", err)
@@ -202,9 +202,5 @@ func withoutBase(err error) error {
 // noteCut prints a note about inputs that are longer than the model's context. The argument inputs is the sentence's
 // subject and verb, such as "the input is".
 func noteCut(stderr io.Writer, m *model.Model, inputs string) {
-	ignored := "the end"
-	if m.Config.CutsStart() {
-		ignored = "the beginning"
-	}
-	fmt.Fprintf(stderr, "heed: %s longer than the model's %d symbols; %s was ignored\n", inputs, m.Config.Task.MaxLen, ignored)
+	fmt.Fprintf(stderr, "heed: %s longer than the model's %d symbols; %s was ignored\n", inputs, m.Config.Task.MaxLen, m.Config.Describe().Cut)
 }

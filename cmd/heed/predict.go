@@ -94,10 +94,10 @@ of such inputs. Put -- before inputs that begin with a dash.`,
 
 func (p *prediction) check(flags *pflag.FlagSet, dir string, inputs []string) error {
 	c, err := readConfig(flags, dir)
-	switch isModel := err == nil; {
-	case isModel && c.Kind().Embeds:
-		return usagef("%s is a model for the task %s, which has no answers: for its vectors, use heed embed %s TEXT...", dir, c.Task.Name, shell(dir))
-	case isModel:
+	switch wrong := c.Describe().Predict; {
+	case err == nil && wrong != nil:
+		return usagef("%s: %w", dir, wrong)
+	case err == nil:
 		err = rowsOnly(flags, dir, c, "data", "columns", "header", "quotes")
 	default:
 		err = nil // opening the folder gives the same error

@@ -74,7 +74,7 @@ func TestPredictLines(t *testing.T) {
 	if got.code != 1 || len(lines) != 5 || lines[0]+"\n" != first || lines[1] != "" || !regexp.MustCompile(`^[ABCD ]+\t[0-9.e-]+$`).MatchString(lines[2]) || lines[3] != "" {
 		t.Errorf("status %d and answers %q, want 1 and answers to lines 1 and 3 only", got.code, got.stdout)
 	}
-	hasWords(t, got.stderr, "heed: standard input, line 2: ", "heed: standard input, line 4: ", "heed: there is no answer to 2 of 4 inputs\n")
+	must.Have(t, got.stderr, "heed: standard input, line 2: ", "heed: standard input, line 4: ", "heed: there is no answer to 2 of 4 inputs\n")
 	withText(t, "d\n"+strings.Repeat("a", maxLine+1))
 	fail(t, heed("predict", dir), 1, "standard input, line 2: the line has more than 4 MiB")
 	fail(t, heed("predict", dir, "--beam=5000", "a"), 2, "--beam must be from 1 to 1024, or 0 for 1, got 5000")

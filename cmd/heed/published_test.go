@@ -49,8 +49,8 @@ func TestPublishedMasks(t *testing.T) {
 		t.Errorf("predict prints %q, want the input without its mask", out)
 	}
 	score := succeed(t, "eval", run)
-	hasWords(t, out, score)
-	hasWords(t, score, "masked tokens predicted")
+	must.Have(t, out, score)
+	must.Have(t, score, "masked tokens predicted")
 	succeed(t, "eval", run, "--data="+foxText(t))
 	begins(t, succeed(t, "embed", run, "the fox"), "[")
 }
@@ -58,8 +58,8 @@ func TestPublishedMasks(t *testing.T) {
 // A model whose numbers overflow has no answer, score or text: every command prints nothing and fails.
 func TestNoAnswerWithoutFiniteNumbers(t *testing.T) {
 	t.Parallel()
-	overflowing := func(dir, file string) string {
-		path := filepath.Join(dir, file)
+	overflowing := func(name string) string {
+		path := filepath.Join(publishedFolder(t, name), "model.safetensors")
 		tensors, metadata, err := safetensors.ReadFile(path)
 		must.Do(t, err)
 		for _, x := range tensors {
@@ -72,21 +72,12 @@ func TestNoAnswerWithoutFiniteNumbers(t *testing.T) {
 		var content strings.Builder
 		must.Do(t, safetensors.Write(&content, tensors, metadata))
 		write(t, path, content.String())
-		return dir
+		return filepath.Dir(path)
 	}
-	const weights = "model.safetensors"
-	vectors, text := overflowing(publishedFolder(t, "bert-states"), weights), overflowing(publishedFolder(t, "gpt_neox"), weights)
-	classes := overflowing(publishedFolder(t, "bert-classes"), weights)
+	text, classes := overflowing("gpt_neox"), overflowing("bert-classes")
 	for _, call := range [][]string{
-		{"embed", vectors, "abc"},
-		{"embed", vectors, "abc", "--out=" + filepath.Join(t.TempDir(), "x.npy")},
-		{"predict", classes, "abc"},
-		{"predict", classes, "abc", "--json"},
-		{"attention", classes, "abc"},
-		{"eval", text, "--data=" + foxText(t)},
-		{"eval", text, "--data=" + foxText(t), "--json"},
-		{"generate", text, "--prompt=abc", "--tokens=3"},
-		{"predict", text, "abc"},
+		{"embed", overflowing("bert-states"), "abc"}, {"predict", classes, "abc", "--json"}, {"attention", classes, "abc"},
+		{"eval", text, "--data=" + foxText(t), "--json"}, {"generate", text, "--prompt=abc", "--tokens=3"}, {"predict", text, "abc"},
 	} {
 		c := heed(call...)
 		fail(t, c, 1, "weights are damaged, or so large that its sums overflow")
@@ -130,7 +121,7 @@ func TestWhatIsNoModel(t *testing.T) {
 		{[]string{"generate", gguf}, 1, "a file with a model as GGUF, which Heed doesn't read"},
 		{[]string{"embed", filepath.Dir(gguf), "x"}, 1, "has a model as GGUF, model.gguf, which Heed doesn't read"},
 		{[]string{"predict", config, "x"}, 1, "isn't a folder, but a file: give the folder of a model"},
-		{[]string{"chat", embeds}, 2, "use heed embed "},
+		{[]string{"chat", embeds}, 2, "use heed embed"},
 		{[]string{"generate", headless}, 1, `"lm_head.weight"`},
 		{[]string{"predict", place("bom", "config.json", "\ufeff{}"), "x"}, 1, "byte-order mark"},
 		{[]string{"predict", place("infinity", "config.json", `{"model_type": "bert", "x": Infinity}`), "x"}, 1, "the number Infinity, which JSON lacks"},
@@ -138,7 +129,7 @@ func TestWhatIsNoModel(t *testing.T) {
 		fail(t, heed(test.call...), test.code, test.want)
 	}
 	write(t, config, strings.Replace(read(t, config), `"0": "no"`, `"0": 7`, 1)) // the reference library takes numbers, too
-	hasWords(t, succeed(t, "predict", labels, "abc", "--top=3"), "7")
+	must.Have(t, succeed(t, "predict", labels, "abc", "--top=3"), "7")
 }
 
 // The published greedy output of stories260K comes from the command and from Go, word for word. The test skips where
@@ -197,7 +188,7 @@ func TestPublishedText(t *testing.T) {
 	if got := succeed(t, "predict", dir, "abc"); len(got) < 2 {
 		t.Errorf("predict answers %q", got)
 	}
-	hasWords(t, succeed(t, "attention", dir, "abc", "--layer=blocks.0"), "blocks.0.attention")
+	must.Have(t, succeed(t, "attention", dir, "abc", "--layer=blocks.0"), "blocks.0.attention")
 	prints(t, "3 4\n", "tokenize", dir, "ab", "--ids")
 	for args, want := range map[string]string{
 		"generate DIR --prompt=a --system=b":         "--system needs --chat",
@@ -208,7 +199,7 @@ func TestPublishedText(t *testing.T) {
 		"eval DIR":                                   "without validation data: give --data",
 		"eval DIR --data TEXT --window=33":           "--window must be from 2 to 32, got 33",
 		"eval DIR --data TEXT --window=8 --stride=9": "--stride must be from 1 to 7, got 9",
-		"embed DIR a":                                "heed embed needs a model that embeds texts",
+		"embed DIR a":                                "only models of kind embed or mlm embed texts",
 	} {
 		rejected(t, heed(strings.Fields(strings.NewReplacer("DIR", dir, "TEXT", text).Replace(args))...), 2, want)
 	}
@@ -225,16 +216,16 @@ func TestPublishedClassifier(t *testing.T) {
 		t.Errorf("predict answers %q", answer)
 	}
 	rows := newFile(t, "rows.csv", "text,label\na text,"+answer+"\n")
-	hasWords(t, succeed(t, "eval", dir, "--data", rows), "Accuracy: 1.0000 (1 of 1")
+	must.Have(t, succeed(t, "eval", dir, "--data", rows), "Accuracy: 1.0000 (1 of 1")
 	page := filepath.Join(t.TempDir(), "page.html")
 	succeed(t, "eval", dir, "--data", rows, "--out", page)
-	hasWords(t, read(t, page), "a text")
+	must.Have(t, read(t, page), "a text")
 	two := newFile(t, "two.csv", "premise,claim,label\na text,another,good\n")
 	pair := strings.TrimSuffix(succeed(t, "predict", dir, "a text\tanother"), "\n")
 	if got := succeed(t, "predict", dir, "--data", two, "--columns=premise,claim"); !strings.HasSuffix(got, "good,"+pair+"\n") {
 		t.Errorf("predict answers the pair with %q, its row with %q", pair, got)
 	}
-	hasWords(t, succeed(t, "eval", dir, "--data", two, "--columns=premise,claim,label"), "Accuracy")
+	must.Have(t, succeed(t, "eval", dir, "--data", two, "--columns=premise,claim,label"), "Accuracy")
 	prints(t, "text,label,answer\na text,"+answer+","+answer+"\n", "predict", dir, "--data", rows)
 	write(t, filepath.Join(dir, "tokenizer_config.json"), `{"model_max_length": 8, "truncation_side": "left"}`)
 	end, other := heed("predict", dir, "xyz abcdefgh"), heed("predict", dir, "zyxw abcdefgh")
@@ -287,12 +278,12 @@ func TestEmbed(t *testing.T) {
 	prints(t, printed, "embed", dir, "first text", "second")
 	prints(t, "3 4\n", "tokenize", dir, "ab", "--ids")
 	for args, want := range map[string]string{
-		"predict DIR a":                   "has no answers: for its vectors, use heed embed " + dir + " TEXT...",
+		"predict DIR a":                   "has no answers: use heed embed",
 		"embed DIR a --data ROWS":         "as arguments or with --data, not both",
 		"embed DIR a --column=body":       "--column needs --data",
 		"embed DIR a --out=x.txt":         "--out must be a file's name that ends in .npy, .csv or .jsonl",
 		"embed DIR a --prompt-name=query": "--prompt-name must be one of the model's prompts",
-		"generate DIR --prompt=a":         "needs a text model",
+		"generate DIR --prompt=a":         "only text models generate text",
 	} {
 		rejected(t, heed(strings.Fields(strings.NewReplacer("DIR", dir, "ROWS", rows).Replace(args))...), 2, want)
 	}
@@ -305,7 +296,7 @@ func TestFineTuned(t *testing.T) {
 	rows := newFile(t, "rows.tsv", "text\tlabel\n"+lines(40, func(i int) string {
 		return fmt.Sprintf("%s\t%c", strings.Repeat("ab", i+1)[:i%20+1]+"xy"[i/20:][:1], "xy"[i/20])
 	}))
-	hasWords(t, succeed(t, "train", "--task=classification", "--data="+rows, "--from="+base, "--tune=lora", "--rank=2", "--max-epochs=1", "--out="+dir),
+	must.Have(t, succeed(t, "train", "--task=classification", "--data="+rows, "--from="+base, "--tune=lora", "--rank=2", "--max-epochs=1", "--out="+dir),
 		"tuned: a low-rank adapter of rank 2, and the head (", "Training classification: ", " trained, seed 1")
 	moved := filepath.Join(t.TempDir(), "moved")
 	must.Do(t, os.Rename(base, moved))
@@ -314,7 +305,7 @@ func TestFineTuned(t *testing.T) {
 		succeed(t, append(call, "--base="+moved)...)
 	}
 	fail(t, heed("predict", moved, "--base="+moved, "abc"), 1, "has all weights of its model: leave out the base")
-	fail(t, heed("train", "--base="+moved), 2, "--base needs --from")
+	fail(t, heed("train", "--base="+moved), 2, "--base need --from, the folder")
 }
 
 // Flags of epochs can't be given for a head that is solved, neither at the start nor later.

@@ -126,7 +126,7 @@ func putWhole(put func(path string, write func(io.Writer) error) error, path str
 
 // addAnswers adds the answers of a run's model to its page. If the data can't be read, the page says why.
 func addAnswers(cmd *cobra.Command, r *report.Run, dir string, c task.Config) error {
-	if !c.Kind().Rows {
+	if c.Describe().Rows != nil {
 		m, err := openModel(cmd, dir)
 		if err != nil {
 			return err

@@ -29,10 +29,10 @@ func TestReport(t *testing.T) {
 	dir := filepath.Join(base, "run")
 	path := filepath.Join(dir, runfolder.ReportFile)
 	out := succeed(t, small("--task=copy", "--out="+dir)...)
-	hasWords(t, out, "\nReport: "+path+"\nDone in ")
+	must.Have(t, out, "\nReport: "+path+"\nDone in ")
 	const examples = "confidence first" // part of the headings of examples
 	trained := reported(t, path)
-	hasWords(t, trained, examples, "Time per step")
+	must.Have(t, trained, examples, "Time per step")
 	if got := succeed(t, "report", dir); got != "Report: "+path+"\n" || reported(t, path) != trained {
 		t.Errorf("heed report prints %q, or its page differs from heed train's", got)
 	}
@@ -53,11 +53,11 @@ func TestReport(t *testing.T) {
 		t.Errorf("after a limit, heed train prints %q, or its page has examples or doesn't say that the run isn't finished", out)
 	}
 	succeed(t, "train", "--resume="+other)
-	hasWords(t, reported(t, filepath.Join(other, runfolder.ReportFile)), "Training stopped because", examples)
+	must.Have(t, reported(t, filepath.Join(other, runfolder.ReportFile)), "Training stopped because", examples)
 
 	both := filepath.Join(base, "both.html")
 	succeed(t, "report", dir, other, "--out="+both)
-	hasWords(t, reported(t, both), "<h1>2 runs</h1>", "task name")
+	must.Have(t, reported(t, both), "<h1>2 runs</h1>", "task name")
 }
 
 // Training succeeds even if its report can't be written. A run without a step, or an interrupted one, gets no report.
@@ -100,7 +100,7 @@ func TestReportWithoutData(t *testing.T) {
 	write(t, file, lines(200, func(i int) string { return fmt.Sprintf("okapi %d\tlabel%d", i, i%2) }))
 	succeed(t, "train", "--task=classification", "--data="+file, "--out="+dir, "--dim=8", "--heads=1", "--layers=1", "--max-epochs=1")
 	path := filepath.Join(dir, runfolder.ReportFile)
-	hasWords(t, reported(t, path), "okapi", "label1")
+	must.Have(t, reported(t, path), "okapi", "label1")
 	succeed(t, "report", dir, "--no-examples")
 	if page := reported(t, path); strings.Contains(page, "okapi") || strings.Contains(page, file) || !strings.Contains(page, "label1") {
 		t.Error("with --no-examples, the page has texts, the data file's name or no names of labels")

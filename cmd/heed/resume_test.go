@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/task"
@@ -110,7 +111,7 @@ func TestAutoResume(t *testing.T) {
 	want, dir := ran(t, "--task=copy"), filepath.Join(base, "run")
 	call := small("--task=copy", "--auto-resume", "--out="+dir)
 	fail(t, heedContext(cancelled(t, 5), call...), 1, "interrupted")
-	hasWords(t, succeed(t, append(call, "--max-steps=17")...), "the limit of 17 steps is reached")
+	must.Have(t, succeed(t, append(call, "--max-steps=17")...), "the limit of 17 steps is reached")
 	succeed(t, call...)
 	sameRun(t, dir, want)
 	prints(t, "The run in "+dir+" is finished\n", call...)

@@ -51,7 +51,7 @@ func dataFlags(t *testing.T, name string) []string {
 	switch {
 	case err != nil:
 		t.Fatal(err)
-	case c.Task.Sample == nil && !c.Kind().Rows:
+	case c.Task.Sample == nil && c.Describe().Rows != nil:
 		return []string{"--max-len=16", "--data=" + sharedFile(t, "fox.txt", fox)}
 	case c.Task.Sample == nil:
 		return []string{"--steps-per-epoch=0", "--validation=20", "--data=" + rowsFile(t, name)}
@@ -66,7 +66,6 @@ func rowsFile(t *testing.T, name string) string {
 	words := []string{"cat", "dog", "a", "the", "elephant", "sees"}
 	var s strings.Builder
 	c := must.Get(task.Named(name, 0))(t)
-	kind := c.Kind()
 	s.WriteString("id,source,target\n")
 	for i := range 200 {
 		drawn := make([]string, 1+rng.IntN(5))
@@ -78,13 +77,13 @@ func rowsFile(t *testing.T, name string) string {
 		text := strings.Join(drawn, " ")
 		answer := strings.Join(tags, " ")
 		switch {
-		case kind.Sequences:
+		case c.Task.Kind == data.KindSeq2Seq:
 			answer = strings.ToUpper(answer)
-		case kind.Embeds:
+		case c.Task.Kind == data.KindEmbed:
 			answer = text + " again"
-		case kind.Numbers:
+		case c.Task.Kind == data.KindRegression:
 			answer = fmt.Sprint(len(drawn))
-		case !kind.AnswerUnits:
+		case c.Task.Kind == data.KindClassification:
 			answer = fmt.Sprint(slices.Contains(drawn, "cat"))
 		}
 		fmt.Fprintf(&s, "%d,%s,%s\n", i, text, answer)
@@ -104,10 +103,10 @@ func TestTrainEvalPredict(t *testing.T) {
 			out := succeed(t, small(flags...)...)
 
 			c := must.Get(task.ReadConfig(dir))(t)
-			kind := judge.KindOf(&c.Config)
+			kind, does := judge.KindOf(&c.Config), c.Describe()
 			s, history := readRun(t, dir)
 			whole := kind.Score.Name // score of all validation rows together
-			if kind.Embeds {
+			if does.Predict != nil {
 				whole = "mrr"
 			}
 			if s.Task != name || s.Seed != math.MaxUint64 || s.Epochs != 3 || len(history) != 3 || s.StoppedEarly || s.Params < 1000 {
@@ -117,7 +116,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			for i, e := range history {
 				loss := fmt.Sprintf("Epoch %d: Train=%.3f, Val=%.3f; ", i, e.TrainLoss, e.ValLoss)
 				score := fmt.Sprintf("; %s: Train=%.3f, Val=%.3f", kind.Score.Name, e.Metrics["train_"+kind.Score.Name], e.Metrics["val_"+kind.Score.Name])
-				hasWords(t, out, loss, score)
+				must.Have(t, out, loss, score)
 				if e.ValLoss < best.ValLoss {
 					best = e
 				}
@@ -133,16 +132,16 @@ func TestTrainEvalPredict(t *testing.T) {
 				}
 			}
 			want := 7 + len(c.Data.Tokenizers)
-			if raw["baseline"] != nil && !kind.Embeds {
+			if raw["baseline"] != nil && does.Predict == nil {
 				want++
 			}
-			if files := len(folder(t, dir)); files != want || len(c.Data.Tokenizers) > 0 != (c.Data.File != "" && kind.Rows) {
+			if files := len(folder(t, dir)); files != want || len(c.Data.Tokenizers) > 0 != c.FromRows() {
 				t.Errorf("the run folder has %d files, want %d", files, want)
 			}
 
 			score := fmt.Sprintf("Val=%.6f, %s %.4f", *s.ValLoss, whole, *s.ValScore)
 			got, answers, _ := strings.Cut(succeed(t, "eval", dir), "\n")
-			if rows := c.Data.File != "" && kind.Rows; (answers != "") != rows {
+			if rows := c.FromRows(); (answers != "") != rows {
 				t.Errorf("after its first line, heed eval prints %q, want scores of answers only for rows of a file", answers)
 			}
 			if !strings.HasPrefix(got, score) || !strings.Contains(out, "Best epoch "+fmt.Sprint(s.BestEpoch)+": "+got+"\n") {
@@ -155,14 +154,14 @@ func TestTrainEvalPredict(t *testing.T) {
 				t.Fatalf("heed train prints %q, want a command to try at the end", out)
 			}
 			input := strings.Trim(try[2], "'")
-			if generates := try[3] != ""; generates != kind.Generates {
+			if generates := try[3] != ""; generates != (does.Generate == nil) {
 				t.Errorf("heed train prints %q, want heed generate only for text", try[0])
 			} else if generates {
 				begins(t, succeed(t, "generate", try[1], "--prompt", input, "--tokens", "300"), input)
 			}
-			answer := "predict"
-			if kind.Embeds {
-				answer = "embed"
+			answer := "predict" // also of text
+			if does.Predict != nil {
+				answer = does.Use
 			}
 			first := succeed(t, answer, try[1], input)
 			if strings.Count(first, "\n") != 1 {
@@ -184,22 +183,12 @@ func TestStartFrom(t *testing.T) {
 	if out := succeed(t, from("seq2seq", again)...); !regexp.MustCompile(`^Starting from \S+: (\d+) of (\d+) tensors\n`).MatchString(out) || !strings.Contains(out, "model: width 16, 1 block, 2 heads") {
 		t.Errorf("heed train prints %q, want the number of tensors and the model of the other run", out)
 	}
-	hasWords(t, succeed(t, from("classification", classifier)...), " tensors; new ones: head.bias (1), head.weight (1); left out: decoder.blocks (26), decoder.embedding (1), decoder.head (2), decoder.norm (2)\n")
+	must.Have(t, succeed(t, from("classification", classifier)...), " tensors; new ones: head.bias (1), head.weight (1); left out: decoder.blocks (26), decoder.embedding (1), decoder.head (2), decoder.norm (2)\n")
 	fail(t, heed(from("text", filepath.Join(base, "text"), "--dim=32")...), 1, "can't start from "+first+": none of its weights fit this model")
 	fail(t, heed(from("seq2seq", again)...), 1, "holds a run already")
 	fail(t, heed("train", "--resume="+again), 1, "is finished")
 	fail(t, heed("train", "--resume="+again, "--from="+first), 2, "may be given with it, got --from")
 	absent(t, filepath.Join(base, "text"))
-}
-
-func TestLearnsToCopy(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "run")
-	succeed(t, "train", "--task=copy", "--steps-per-epoch=60", "--max-epochs=3", "--out="+dir)
-	prints(t, "gorgonia\na\nzyxwvutsrq\n", "predict", dir, "gorgonia", "a", "zyxwvutsrq")
-	if s, _ := readRun(t, dir); *s.ValScore < 0.9 {
-		t.Errorf("accuracy %v, want at least 0.9", *s.ValScore)
-	}
 }
 
 // heed predict works with a model that a Go program trained on a rule of its own. heed eval doesn't: only that program
@@ -233,11 +222,11 @@ func TestStopsEarly(t *testing.T) {
 	if !s.StoppedEarly || s.Epochs != s.BestEpoch+3 || len(history) != s.Epochs {
 		t.Fatalf("the summary is %+v, want a stop after 2 epochs without improvement", s)
 	}
-	hasWords(t, out, fmt.Sprintf("Early stopping at epoch %d\n", s.Epochs-1))
+	must.Have(t, out, fmt.Sprintf("Early stopping at epoch %d\n", s.Epochs-1))
 	if want := fmt.Sprintf("val_loss has not improved for 2 epochs: the best is %.4g, of epoch %d", *s.ValLoss, s.BestEpoch); s.Because != want {
 		t.Errorf("the run stopped because %q, want %q", s.Because, want)
 	}
-	hasWords(t, out, "Stopped because "+s.Because+"\n")
+	must.Have(t, out, "Stopped because "+s.Because+"\n")
 	if *s.ValLoss != history[s.BestEpoch].ValLoss {
 		t.Errorf("the summary has loss %v, want %v, the loss of the best epoch", *s.ValLoss, history[s.BestEpoch].ValLoss)
 	}
@@ -245,8 +234,7 @@ func TestStopsEarly(t *testing.T) {
 	begins(t, succeed(t, "eval", dir), want)
 }
 
-// Flags of early stopping have their effects, and heed train prints them. An interrupted run with a baseline or with
-// averages resumes to the same bytes.
+// Flags of early stopping have their effects, and heed train prints them.
 func TestStoppingFlags(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -262,12 +250,9 @@ func TestStoppingFlags(t *testing.T) {
 		{"--monitor=val_accuracy --mode=min --stopping-threshold=1", 1, 0, "val_accuracy is "},
 	} {
 		t.Run(c.flags, func(t *testing.T) {
-			base := t.TempDir()
-			args := func(dir string) []string {
-				return small(append(strings.Fields(c.flags), "--task=copy", "--out="+filepath.Join(base, dir))...)
-			}
-			out := succeed(t, args("whole")...)
-			s, history := readRun(t, filepath.Join(base, "whole"))
+			dir := filepath.Join(t.TempDir(), "run")
+			out := succeed(t, small(append(strings.Fields(c.flags), "--task=copy", "--out="+dir)...)...)
+			s, history := readRun(t, dir)
 			if s.Epochs != c.epochs || s.BestEpoch != c.best || !strings.HasPrefix(s.Because, c.because) || s.StoppedEarly != (c.epochs < 3) {
 				t.Errorf("the summary is %+v, want %d epochs, the best %d, because %q", s, c.epochs, c.best, c.because)
 			}
@@ -280,36 +265,24 @@ func TestStoppingFlags(t *testing.T) {
 			if averaged := strings.Contains(out, " 2, averaged weights: Val="); averaged != strings.Contains(c.flags, "average") {
 				t.Errorf("heed train prints %q, want \"averaged weights\" only with --average", out)
 			}
-			if strings.Contains(c.flags, "--baseline") || strings.Contains(c.flags, "--average") {
-				fail(t, heedContext(cancelled(t, 15), args("resumed")...), 1, "interrupted") // in the second epoch
-				succeed(t, "train", "--resume="+filepath.Join(base, "resumed"))
-				sameRun(t, filepath.Join(base, "resumed"), filepath.Join(base, "whole"))
-			}
 		})
 	}
 }
 
-// Without validation, training prints that, keeps the weights with the lowest training loss, and can be resumed.
+// Without validation, training prints that, and heed eval needs a file.
 func TestWithoutValidation(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
 	base := t.TempDir()
 	for name, flags := range map[string][]string{"sort": {"--task=sort"}, "text": {"--task=text", "--max-len=16", "--data=" + foxText(t)}} {
-		args := func(dir string) []string { return small(append(flags, "--validation=0", "--out="+dir)...) }
-		whole, resumed := filepath.Join(base, name), filepath.Join(base, name+"-resumed")
-		out := succeed(t, args(whole)...)
-		s, history := readRun(t, whole)
+		dir := filepath.Join(base, name)
+		out := succeed(t, small(append(flags, "--validation=0", "--out="+dir)...)...)
+		s, history := readRun(t, dir)
 		want := fmt.Sprintf("Best epoch %d: Train=%.6f\n", s.BestEpoch, history[s.BestEpoch].TrainLoss)
 		if s.ValLoss != nil || s.ValScore != nil || history[0].Validated || len(history) != 3 || !strings.Contains(out, ", without validation\n") || !strings.Contains(out, want) {
 			t.Errorf("the summary is %+v, the output %q, want %q in it", s, out, want)
 		}
-		if best := slices.MinFunc(history, func(a, b train.Check) int { return cmp.Compare(a.TrainLoss, b.TrainLoss) }); best.Epoch != s.BestEpoch {
-			t.Errorf("the best epoch is %d, want %d", s.BestEpoch, best.Epoch)
-		}
-		fail(t, heed("eval", whole), 1, "the run in "+whole+" has no validation set")
-		succeed(t, append(args(resumed), "--max-steps=14")...)
-		succeed(t, "train", "--resume="+resumed)
-		sameRun(t, resumed, whole)
+		fail(t, heed("eval", dir), 1, "the run in "+dir+" has no validation set")
 	}
 }
 
@@ -331,7 +304,7 @@ func TestLimits(t *testing.T) {
 	if got := succeed(t, args("limited", "--max-steps=5")...); !strings.HasSuffix(got, want) {
 		t.Errorf("heed train prints %q, want %q at the end", got, want)
 	}
-	hasWords(t, succeed(t, "train", "--resume="+dir, "--max-time=1ns"), "Stopped because the limit of 1ns is reached, after 5 steps: ")
+	must.Have(t, succeed(t, "train", "--resume="+dir, "--max-time=1ns"), "Stopped because the limit of 1ns is reached, after 5 steps: ")
 	early := succeed(t, "predict", dir, "--json", "abc") // the weights after 5 steps, before the first check that is due
 	succeed(t, "train", "--resume="+dir, "--max-steps=23", "--workers=1")
 	if got := succeed(t, "predict", dir, "--json", "abc"); got == early {

@@ -46,8 +46,8 @@ func TestSweep(t *testing.T) {
 	base := t.TempDir()
 	dir := filepath.Join(base, "sweep")
 	out := succeed(t, sweepOf(dir)...)
-	hasWords(t, out, "4 runs, at least 3 steps each:\n", "2 runs, at least 6 steps each:\n", "1 run, to the end:\n", "Report: "+filepath.Join(dir, "report.html")+"\n")
-	hasWords(t, read(t, filepath.Join(dir, runfolder.ReportFile)), "4 runs")
+	must.Have(t, out, "4 runs, at least 3 steps each:\n", "2 runs, at least 6 steps each:\n", "1 run, to the end:\n", "Report: "+filepath.Join(dir, "report.html")+"\n")
+	must.Have(t, read(t, filepath.Join(dir, runfolder.ReportFile)), "4 runs")
 
 	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 	command, best := lines[len(lines)-1], strings.Fields(lines[len(lines)-2])[1]
@@ -106,7 +106,7 @@ func TestSweepDiverges(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sweep")
 	out := succeed(t, "sweep", dir, "--steps=1", "--", "--task=copy", "--dim=8", "--heads=2", "--layers=1", "--batch-size=8", "--steps-per-epoch=12",
 		"--max-epochs=2", "--validation=20", "--weight-decay=10", "--clip-norm=0", "--warm-up=0", "--learning-rate=0.01,10")
-	hasWords(t, out, "diverged before a check: 1 run\n", "Best: "+filepath.Join(dir, "1")+",")
+	must.Have(t, out, "diverged before a check: 1 run\n", "Best: "+filepath.Join(dir, "1")+",")
 	all := "sweep " + dir + "2 -- --task=copy --dim=8 --heads=2 --layers=1 --batch-size=8 --steps-per-epoch=12 --max-epochs=2 --validation=20 --weight-decay=10 --clip-norm=0 --warm-up=0 --learning-rate=10"
 	fail(t, heed(strings.Fields(all)...), 1, "all runs diverged before their first check: try lower learning rates")
 }

@@ -103,19 +103,16 @@ func (f *variedFlag) draw(rng *rand.Rand) string {
 
 // variedFlags parses flags of heed train, with lists and ranges.
 func variedFlags(args []string) ([]*variedFlag, error) {
-	var s settings
-	s, _ = defaults(task.Names()[0], 0)
+	s, _ := defaults(task.Names()[0], 0)
 	trainCommand := newTrain(nil)
 	trainCommand.Use = "heed train"
 	list := pflag.NewFlagSet("", pflag.ContinueOnError)
 	list.SortFlags = false
 	found := map[string]*variedFlag{}
-	for _, g := range s.flags() {
-		g.VisitAll(func(f *pflag.Flag) {
-			found[f.Name] = &variedFlag{Flag: f}
-			list.VarPF(variable{found[f.Name]}, f.Name, "", "").NoOptDefVal = f.NoOptDefVal
-		})
-	}
+	s.flagSet().VisitAll(func(f *pflag.Flag) {
+		found[f.Name] = &variedFlag{Flag: f}
+		list.VarPF(variable{found[f.Name]}, f.Name, "", "").NoOptDefVal = f.NoOptDefVal
+	})
 	if err := list.Parse(args); err != nil {
 		if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) && trainCommand.Flags().Lookup(unknown.GetSpecifiedName()) != nil {
 			return nil, usagef("--%s can't be given to the runs of a sweep, which decides about folders and limits: leave it out", unknown.GetSpecifiedName())
@@ -228,9 +225,7 @@ func sampled(flags []*variedFlag, n int, rng *rand.Rand) (combinations [][]strin
 func (r *sweepRun) configure() error {
 	s, _ := defaults(task.Names()[0], 0)
 	cmd := &cobra.Command{Use: "train"}
-	for _, g := range s.flags() {
-		cmd.Flags().AddFlagSet(g.FlagSet)
-	}
+	cmd.Flags().AddFlagSet(s.flagSet())
 	err := cmd.Flags().Parse(r.flags)
 	if err != nil {
 		return flagError(cmd, err)

@@ -116,7 +116,7 @@ func TestTrainOnATerminal(t *testing.T) {
 		t.Errorf("a dumb terminal gets %q, want only lines", got)
 	}
 	got := call("TERM=xterm", "capable")
-	hasWords(t, got, "\x1b[2K", "Epoch 2: ")
+	must.Have(t, got, "\x1b[2K", "Epoch 2: ")
 	best := regexp.MustCompile(`(?m)^Best epoch (\d)`).FindStringSubmatch(strings.NewReplacer("\r", "", "\x1b[2K", "").Replace(got))
 	if best == nil || !regexp.MustCompile("Epoch "+best[1]+": .*; best so far\n").MatchString(got) {
 		t.Errorf("the terminal gets %q, want a mark at the best epoch", got)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
@@ -113,7 +114,7 @@ func TestTextOfBytePairs(t *testing.T) {
 	if _, err := fmt.Sscanf(score, "Val=%f per token, %f per character, accuracy %f (%d of %d tokens predicted)", &token, &character, &accuracy, &right, &total); err != nil || character >= token {
 		t.Errorf("heed eval prints %q, %v, want a lower loss per character than per token", score, err)
 	}
-	hasWords(t, trained, score)
+	must.Have(t, trained, score)
 	interrupted := filepath.Join(base, "interrupted")
 	fail(t, heedContext(cancelled(t, 15), small("--task=text", "--max-len=16", "--data="+path, "--out="+interrupted, "--units=bpe", "--vocab-size=270")...), 1, "interrupted")
 	elsewhere := filepath.Join(base, "elsewhere.txt")

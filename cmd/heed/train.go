@@ -349,14 +349,13 @@ func (r *training) fit(cmd *cobra.Command, t *task.Task, dir string, err error) 
 	advise(cmd.ErrOrStderr(), "the run is complete, but may have no report: heed report "+shell(dir)+" writes it")
 	fmt.Fprintf(stdout, "Stopped because %s\n%s\n%s", s.Because, result(t.Config.Training, s), t.BesideBaseline(s))
 	r.writeReport(cmd, t, dir)
-	next := fmt.Sprintf("predict %s %s", shell(dir), shell(t.Config.Task.Example))
-	switch k := t.Config.Kind(); {
-	case k.Embeds:
-		next = fmt.Sprintf("embed %s %s", shell(dir), shell(t.Config.Task.Example))
-	case t.Config.Chats():
-		next = "chat " + shell(dir)
-	case k.Generates:
-		next = fmt.Sprintf("generate %s --prompt %s --tokens 300", shell(dir), shell(t.Config.Task.Example))
+	next := t.Config.Describe().Use + " " + shell(dir)
+	switch example := shell(t.Config.Task.Example); t.Config.Describe().Use {
+	case "chat":
+	case "generate":
+		next += fmt.Sprintf(" --prompt %s --tokens 300", example)
+	default:
+		next += " " + example
 	}
 	fmt.Fprintf(stdout, "Done in %.1f s. Try: heed %s\n", time.Since(r.began).Seconds(), next)
 	return nil
@@ -431,17 +430,17 @@ func loadedText(t *task.Task) string {
 
 // tunedText describes the part of a model that is trained. It returns "" for the whole model.
 func tunedText(c task.Config) string {
-	last, blocks := strings.CutPrefix(c.Tune, "last:")
+	last, blocks := strings.CutPrefix(c.From.Tune, "last:")
 	switch n, _ := strconv.Atoi(last); {
 	case blocks && n == 1:
 		return "the last block and the head"
 	case blocks:
 		return fmt.Sprintf("the last %d blocks and the head", n)
-	case c.Tune == "lora" && c.Kind().Generates:
-		return fmt.Sprintf("a low-rank adapter of rank %d", c.LowRank.Rank)
-	case c.Tune == "lora":
-		return fmt.Sprintf("a low-rank adapter of rank %d, and the head", c.LowRank.Rank)
-	case c.Tune == "head":
+	case c.From.Tune == "lora" && c.Describe().Generate == nil:
+		return fmt.Sprintf("a low-rank adapter of rank %d", c.From.LowRank.Rank)
+	case c.From.Tune == "lora":
+		return fmt.Sprintf("a low-rank adapter of rank %d, and the head", c.From.LowRank.Rank)
+	case c.From.Tune == "head":
 		return "the head"
 	}
 	return ""

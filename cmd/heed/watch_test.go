@@ -30,7 +30,7 @@ func watching(t *testing.T, args ...string) (address string, end func() called) 
 type sent struct {
 	Epoch  int
 	Ended  string
-	Curve  struct{ X []int }
+	Losses struct{ X []int }
 	Values map[string][]float64
 }
 
@@ -74,7 +74,7 @@ func TestWatch(t *testing.T) {
 	if name != "checks" || len(what.Values["val_accuracy"]) < 3 || what.Values["step"][0] != 10 {
 		t.Errorf("the first event is %s: %v, want the earlier checks", name, what)
 	}
-	for what.Epoch < 5 || len(what.Curve.X) < 20 {
+	for what.Epoch < 5 || len(what.Losses.X) < 20 {
 		if name, what = reader.next(t); name == "the end" {
 			t.Fatal("the events end before 5 epochs")
 		}

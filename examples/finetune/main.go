@@ -38,7 +38,7 @@ func run(w io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	config.Seed, config.Data.File, config.Tune = *seed, *data, *tune
+	config.Seed, config.Data.File, config.From.Tune = *seed, *data, *tune
 	if err := config.StartFrom(*from); err != nil {
 		return err
 	}

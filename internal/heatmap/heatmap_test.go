@@ -115,11 +115,11 @@ b █
 	}
 }
 
-// TestWriteTextNoRoom checks that a band has at least one column, even if the terminal is too narrow for it.
+// TestWriteTextNoRoom checks that a band has one column, even if the terminal is too narrow for it.
 func TestWriteTextNoRoom(t *testing.T) {
-	for _, width := range []int{-1, 0, 2} {
-		if got, want := printed(t, small(), width), printed(t, small(), 3); got != want {
-			t.Errorf("in %d columns: got\n%s\nwant the same as in 3\n%s", width, got, want)
+	for _, width := range []int{-1, 0, 2, 3} {
+		if got := printed(t, small(), width); got != printed(t, small(), 3) || strings.Count(got, "head 0\n") != 3 {
+			t.Errorf("in %d columns: got\n%s\nwant three bands, as in 3 columns", width, got)
 		}
 	}
 }

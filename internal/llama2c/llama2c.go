@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"gorgonia.org/tensor"
 
@@ -58,40 +59,32 @@ func convert(r io.Reader, dir string) error {
 	if _, err := layers.NewDecoder(p.Blank(), c.Model); err != nil {
 		return err
 	}
-	read := func(name string) (*layers.Param, error) {
-		q := p.Get(name)
-		if err := binary.Read(r, binary.LittleEndian, q.Value.Float32s()); err != nil {
-			return nil, fmt.Errorf("the values of %s: %w", name, err)
-		}
-		return q, nil
-	}
-	if _, err := read("embedding.weight"); err != nil {
-		return err
-	}
+	names := []string{"embedding.weight"}
 	for _, part := range []string{
 		"norm1", "attention.query", "attention.key", "attention.value", "attention.output",
 		"norm2", "feedforward.gate", "feedforward.down", "feedforward.up",
 	} {
 		for i := range c.Model.Layers {
-			q, err := read(fmt.Sprintf("blocks.%d.%s.weight", i, part))
-			if err != nil {
-				return err
-			}
-			if part == "attention.query" || part == "attention.key" {
-				halves(q.Value, c.Model.Dim/int(h.Heads))
-			}
+			names = append(names, fmt.Sprintf("blocks.%d.%s.weight", i, part))
 		}
 	}
-	if _, err := read("norm.weight"); err != nil {
-		return err
-	}
+	names = append(names, "norm.weight")
 	if !tied {
-		angles := int64(h.Positions) * int64(h.Dim/h.Heads) * 4 // cosines and sines, which Rotary computes itself
-		if _, err := io.CopyN(io.Discard, r, angles); err != nil {
-			return fmt.Errorf("the angles: %w", err)
+		names = append(names, "head.weight")
+	}
+	for _, name := range names {
+		if name == "head.weight" {
+			angles := int64(h.Positions) * int64(h.Dim/h.Heads) * 4 // cosines and sines, which Rotary computes itself
+			if _, err := io.CopyN(io.Discard, r, angles); err != nil {
+				return fmt.Errorf("the angles: %w", err)
+			}
 		}
-		if _, err := read("head.weight"); err != nil {
-			return err
+		values := p.Get(name).Value
+		if err := binary.Read(r, binary.LittleEndian, values.Float32s()); err != nil {
+			return fmt.Errorf("the values of %s: %w", name, err)
+		}
+		if strings.Contains(name, "attention.query") || strings.Contains(name, "attention.key") {
+			halves(values, c.Model.Dim/int(h.Heads))
 		}
 	}
 	return pretrained.Save(dir, c, p)

@@ -1,4 +1,4 @@
-// Package must fails tests. It has the checks of errors that most tests need.
+// Package must fails tests. It has the checks of errors and of texts that most tests need.
 package must
 
 import (
@@ -53,4 +53,14 @@ func Match(t testing.TB, err error, want string) bool {
 	}
 	Fail(t, err, want)
 	return true
+}
+
+// Have fails the test unless the text has all of the parts.
+func Have(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("got\n%.3000s\nwant %q in it", text, part)
+		}
+	}
 }

@@ -29,6 +29,8 @@ func TestChecks(t *testing.T) {
 		{func(t testing.TB) { Refuse(f(bad))(t, "bad", "thing") }, ""},
 		{func(t testing.TB) { Refuse(f(bad))(t, "bad", "good") }, `got error "a bad thing", want one with "good"`},
 		{func(t testing.TB) { Refuse(f(nil))(t, "bad") }, `got no error, want one with ["bad"]`},
+		{func(t testing.TB) { Have(t, "a good thing", "good", "thing") }, ""},
+		{func(t testing.TB) { Have(t, "a good thing", "good", "bad") }, "got\na good thing\nwant \"bad\" in it"},
 		{func(t testing.TB) { Match(t, nil, "") }, ""},
 		{func(t testing.TB) { Match(t, bad, "") }, "a bad thing"},
 		{func(t testing.TB) { Match(t, nil, "bad") }, `got no error, want one with ["bad"]`},

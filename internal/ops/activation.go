@@ -86,8 +86,8 @@ func activate[F kernel.Float](e *Env, x *G.Node, a Activation) (*G.Node, error) 
 	return elementwise(e, a.String(), fmt.Sprint(x.Shape()), x, unaryOf[F](a), !a.needsInput())
 }
 
-// elementwise adds an op that applies u to every element of x. If byOutput is true, u.backward gets the op's output
-// instead of x.
+// elementwise adds an op that applies u to x, whose output has the shape of x. If byOutput is true, u.backward gets the
+// op's output instead of x.
 func elementwise[F kernel.Float](e *Env, name, attrs string, x *G.Node, u unary[F], byOutput bool) (*G.Node, error) {
 	shape := x.Shape()
 	o := newOp(name+attrs, shape, func(y []F, values []G.Value) {

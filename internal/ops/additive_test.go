@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers/gradcheck"
 )
@@ -47,9 +48,7 @@ func TestAdditiveScores(t *testing.T) {
 							t.Errorf("score %d is %v, want %v", index, got, want)
 						}
 					}
-					if err := gradcheck.Expr(g.node(gradcheck.Project(e, 1)), wrt...); err != nil {
-						t.Error(err)
-					}
+					must.Do(t, gradcheck.Expr(g.node(gradcheck.Project(e, 1)), wrt...))
 				})
 			}
 		}

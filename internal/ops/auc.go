@@ -26,11 +26,7 @@ const (
 // Inputs are the same as in SumDistance for binary cross-entropy, and so are the errors.
 func RankSums(e *Env, logits, targets, weights *G.Node) (*G.Node, error) {
 	return sumVector(e, "auc", kernel.RightSide, logits, targets, weights, 2*rankBins, func(sums []float64, x, t, w float64) {
-		yes := 0
-		if t > 0.5 {
-			yes = 1
-		}
-		sums[yes*rankBins+rankBin(x, yes == 1)] += w
+		sums[rankBin(x, t > 0.5)] += w
 	})
 }
 
@@ -59,11 +55,7 @@ func classRanks[F kernel.Float](logits *G.Node, class int) func(sums []float64, 
 			case t >= vocab:
 				failClass(t, i, vocab)
 			case t >= 0:
-				yes := 0
-				if t == class {
-					yes = 1
-				}
-				sums[yes*rankBins+rankBin(logOdds(logits[i*vocab:][:vocab], class), yes == 1)]++
+				sums[rankBin(logOdds(logits[i*vocab:][:vocab], class), t == class)]++
 			}
 		}
 	}
@@ -88,12 +80,15 @@ func logOdds[F kernel.Float](logits []F, class int) float64 {
 	return float64(logits[class]) - highest - math.Log(sum)
 }
 
-// rankBin returns the bin of a logit.
+// rankBin returns the bin of a logit. The argument yes says whether its target is above 1/2.
 func rankBin(x float64, yes bool) int {
-	const middle = rankSide + 1
+	middle := rankSide + 1
+	if yes {
+		middle += rankBins
+	}
 	switch size := math.Abs(x); {
 	case x != x && yes:
-		return 0
+		return rankBins
 	case x != x:
 		return rankBins - 1
 	case size < 1.0/(1<<rankRange):

@@ -73,9 +73,7 @@ func TestEqualHashes(t *testing.T) {
 			if again, err := Activate(e, y, ReLU); err != nil || again != n {
 				t.Errorf("the same op on the same input gives %v, want the existing node, %v (error %v)", again, n, err)
 			}
-			if err := Distinct(g); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, Distinct(g))
 			var v G.Value
 			G.Read(n, &v)
 			vm := G.NewTapeMachine(g)

@@ -24,14 +24,8 @@ func Normalize(e *Env, x *G.Node) (*G.Node, error) {
 func normalize[F kernel.Float](e *Env, x *G.Node) (*G.Node, error) {
 	shape := x.Shape()
 	_, width := rows(shape)
-	o := newOp(fmt.Sprintf("normalize%v", shape), shape, func(y []F, values []G.Value) {
-		kernel.Normalize(e.Cores, y, elements[F](values[0], len(y)), width)
-	})
-	o.wrt, o.grad = 1, func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		return one(e.apply(newOp(fmt.Sprintf("normalize.dx%v", shape), shape, func(dx []F, values []G.Value) {
-			x, g := read2[F](values, len(dx), len(dx))
-			kernel.NormalizeGrad(e.Cores, dx, x, g, width)
-		}), inputs[0], g))
-	}
-	return e.apply(o, x)
+	return elementwise(e, "normalize", fmt.Sprint(shape), x, unary[F]{
+		forward:  func(cores int, y, x []F) { kernel.Normalize(cores, y, x, width) },
+		backward: func(cores int, dx, x, g []F) { kernel.NormalizeGrad(cores, dx, x, g, width) },
+	}, false)
 }

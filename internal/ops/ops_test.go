@@ -116,9 +116,7 @@ func TestMatMul(t *testing.T) {
 						t.Fatalf("element %d is %v, want %v", r, got[r], want)
 					}
 				}
-				if err := gradcheck.Expr(g.node(gradcheck.Project(c, 1)), a, b); err != nil {
-					t.Error(err)
-				}
+				must.Do(t, gradcheck.Expr(g.node(gradcheck.Project(c, 1)), a, b))
 			})
 		}
 	}

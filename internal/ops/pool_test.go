@@ -58,9 +58,7 @@ func TestPool(t *testing.T) {
 					t.Errorf("element %d is %v, want %v", i, got[i], want)
 				}
 			}
-			if err := gradcheck.Expr(g.node(gradcheck.Project(y, 1)), x); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, gradcheck.Expr(g.node(gradcheck.Project(y, 1)), x))
 		})
 	}
 }
@@ -70,9 +68,7 @@ func TestPool(t *testing.T) {
 func TestNormalize(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(2, 3, 4)
-	if err := gradcheck.Expr(g.node(gradcheck.Project(g.node(ops.Normalize(&ops.Env{}, x)), 1)), x); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, gradcheck.Expr(g.node(gradcheck.Project(g.node(ops.Normalize(&ops.Env{}, x)), 1)), x))
 	for _, size := range []float64{1, 1e200, 1e-200, 0} {
 		values := []float64{3 * size, -4 * size}
 		g := newGraph(t)

@@ -106,9 +106,7 @@ func TestRelativeBiasOfPositions(t *testing.T) {
 
 			g = newGraph(t)
 			table = g.in(8, 3)
-			if err := gradcheck.Expr(g.node(gradcheck.Project(tc.build(g, table), 1)), table); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, gradcheck.Expr(g.node(gradcheck.Project(tc.build(g, table), 1)), table))
 		})
 	}
 }

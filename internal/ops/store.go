@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -81,19 +82,14 @@ func (s *Store) value(dims int) *tensor.Dense {
 
 // Reorder copies the first lengths[parents[b]] vectors of sequence parents[b] to every sequence b.
 func (s *Store) Reorder(parents, lengths []int) {
-	ByDtype(s.dense, reorder[float32], reorder[float64])(s, parents, lengths)
-}
-
-func reorder[F kernel.Float](s *Store, parents, lengths []int) {
-	stored, width := elementsOf[F](s.dense), s.shape[2]
-	stride := s.shape[1] * width
-	copies := make([][]F, len(parents)) // copied before any of them is overwritten
+	stride := len(s.dense.Raw) / s.shape[0]
+	copies := make([][]byte, len(parents)) // copied before any of them is overwritten
 	for b, from := range parents {
 		if from != b {
-			copies[b] = append([]F(nil), stored[from*stride:][:lengths[from]*width]...)
+			copies[b] = bytes.Clone(s.dense.Raw[from*stride:][:lengths[from]*(stride/s.shape[1])])
 		}
 	}
 	for b, c := range copies {
-		copy(stored[b*stride:], c)
+		copy(s.dense.Raw[b*stride:], c)
 	}
 }

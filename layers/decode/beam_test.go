@@ -244,8 +244,7 @@ func TestBeamErrors(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := decode.Beam(t.Context(), stuck{newFake(4, 5)}, [][]int{{1}}, tc.options)
-			wantError(t, err, tc.want)
+			must.Refuse(decode.Beam(t.Context(), stuck{newFake(4, 5)}, [][]int{{1}}, tc.options))(t, "decode: ", tc.want)
 		})
 	}
 }

@@ -78,9 +78,7 @@ func ExampleGenerate() {
 		MaxTokens: 10,
 		End:       []int{0},
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	for _, r := range results {
 		fmt.Printf("%s (%v, probability %.2f)\n", model.text(r.Tokens), r.Stop, math.Exp(r.LogProb))
 	}
@@ -99,9 +97,7 @@ func ExampleGenerate_streaming() {
 			return model.names[token] != "cat"
 		},
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	// Output:
 	// the
 	// cat
@@ -112,9 +108,7 @@ func ExampleBeam() {
 	for _, width := range []int{1, 3} {
 		model := newWords(width)
 		found, err := decode.Beam(context.Background(), model, [][]int{{0}}, decode.BeamOptions{Width: width, MaxTokens: 10, End: []int{0}})
-		if err != nil {
-			log.Fatal(err)
-		}
+		check(err)
 		fmt.Println("width", width)
 		for _, h := range found[0] {
 			fmt.Printf("%.2f %s\n", math.Exp(h.LogProb), model.text(h.Tokens))

@@ -240,8 +240,7 @@ func TestGenerateKeepErrors(t *testing.T) {
 		{"no Forget", struct{ decode.Model }{newFake(1, 6)}, 1, "0 for a model without Forget, got 1"},
 		{"an error", forgetless{full}, 1, "forgetting sequence 0: broken"},
 	} {
-		_, err := decode.Generate(t.Context(), tc.model, [][]int{{1}}, decode.Options{MaxTokens: 9, Keep: tc.keep})
-		wantError(t, err, tc.want)
+		must.Refuse(decode.Generate(t.Context(), tc.model, [][]int{{1}}, decode.Options{MaxTokens: 9, Keep: tc.keep}))(t, "decode: ", tc.want)
 	}
 }
 
@@ -324,15 +323,14 @@ func TestGenerateFails(t *testing.T) {
 		return row
 	}
 	results, err := decode.Generate(t.Context(), m, [][]int{{1}, {2, 3}}, decode.Options{MaxTokens: 9})
-	wantError(t, err, "decode: sequence 1: a logit must be finite")
+	must.Fail(t, err, "decode: sequence 1: a logit must be finite")
 	if len(results) != 2 || len(results[0].Tokens) != 4 || len(results[1].Tokens) != 3 {
 		t.Errorf("got %v, want 4 and 3 tokens", results)
 	}
 }
 
 func TestGenerateChecksSampler(t *testing.T) {
-	_, err := decode.Generate(t.Context(), newFake(1, 6), [][]int{{1}}, decode.Options{MaxTokens: 1, Sampler: decode.Sampler{TopP: 2}})
-	wantError(t, err, "decode: top_p must be from 0 to 1, got 2")
+	must.Refuse(decode.Generate(t.Context(), newFake(1, 6), [][]int{{1}}, decode.Options{MaxTokens: 1, Sampler: decode.Sampler{TopP: 2}}))(t, "decode: top_p must be from 0 to 1, got 2")
 }
 
 func TestStopString(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers/decode"
 )
 
@@ -108,14 +108,6 @@ func logSoftmax(logits []float64) []float64 {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(1, math.Abs(a), math.Abs(b)) }
 
-// wantError checks that an error begins with "decode: " and contains the string want.
-func wantError(t *testing.T, err error, want string) {
-	t.Helper()
-	if err == nil || !strings.HasPrefix(err.Error(), "decode: ") || !strings.Contains(err.Error(), want) {
-		t.Errorf("got error %v, want one that begins with \"decode: \" and contains %q", err, want)
-	}
-}
-
 // broken is a Model that returns logits of a wrong shape, or an error.
 type broken struct {
 	*fake
@@ -168,7 +160,7 @@ func TestArguments(t *testing.T) {
 	for _, tc := range tests {
 		for name, search := range searches {
 			t.Run(tc.name+"/"+name, func(t *testing.T) {
-				wantError(t, search(t, tc.model, tc.prompts, tc.max, tc.end), tc.want)
+				must.Fail(t, search(t, tc.model, tc.prompts, tc.max, tc.end), "decode: ", tc.want)
 			})
 		}
 	}
@@ -189,7 +181,7 @@ func TestErrorsOfSteps(t *testing.T) {
 				}
 				return row
 			}
-			wantError(t, search(t, m, [][]int{{0}, {1}}, 3, nil), " 1: a logit must be finite, or -Inf for a token that is never chosen, got +Inf for token 3")
+			must.Fail(t, search(t, m, [][]int{{0}, {1}}, 3, nil), "decode: ", " 1: a logit must be finite, or -Inf for a token that is never chosen, got +Inf for token 3")
 		})
 	}
 }

@@ -135,10 +135,8 @@ func TestSamplerErrors(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := tc.sampler.Probs(tc.logits)
-			wantError(t, err, tc.want)
-			_, err = tc.sampler.Sample(tc.logits, rand.New(rand.NewPCG(1, 2)))
-			wantError(t, err, tc.want)
+			must.Refuse(tc.sampler.Probs(tc.logits))(t, "decode: ", tc.want)
+			must.Refuse(tc.sampler.Sample(tc.logits, rand.New(rand.NewPCG(1, 2))))(t, "decode: ", tc.want)
 		})
 	}
 	if token, err := (decode.Sampler{}).Sample([]float64{1, 2}, nil); err != nil || token != 1 {

@@ -165,7 +165,11 @@ func (s *Seq2Seq) Read(sources [][]int) error {
 
 // keep encodes the sources, and stores the decoder's keys and values for them in the cache, for every sequence.
 func (s *Seq2Seq) keep() error {
-	if err := s.encoder.run(func(encoded G.Value) error { return repeat(s.memory, encoded, s.width) }); err != nil {
+	err := s.encoder.run(func(encoded G.Value) error {
+		repeat(s.memory, encoded, s.width)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	for i := range s.served {
@@ -183,23 +187,12 @@ func (s *Seq2Seq) keep() error {
 	return s.keeper.run(func(G.Value) error { return nil })
 }
 
-// repeat copies the batch elements of src, of shape (P, S, D), to dst, of shape (B, S, D). The argument times is the
-// number of copies of each element.
-func repeat(dst *tensor.Dense, src G.Value, times int) error {
-	switch src := src.Data().(type) {
-	case []float64:
-		repeatBlocks(dst.Float64s(), src, dst.Shape()[1]*dst.Shape()[2], times)
-	case []float32:
-		repeatBlocks(dst.Float32s(), src, dst.Shape()[1]*dst.Shape()[2], times)
-	default:
-		return fmt.Errorf("the encoder's output must be float32 or float64, got %T", src)
-	}
-	return nil
-}
-
-func repeatBlocks[F float32 | float64](dst, src []F, size, times int) {
-	for i := range len(dst) / size {
-		copy(dst[i*size:], src[i/times*size:][:size])
+// repeat copies the batch elements of src, of shape (P, S, D), to dst, of shape (B, S, D) and the same dtype. The
+// argument times is the number of copies of each element.
+func repeat(dst *tensor.Dense, src G.Value, times int) {
+	from, size := src.(*tensor.Dense).Raw, len(dst.Raw)/dst.Shape()[0]
+	for i := range dst.Shape()[0] {
+		copy(dst.Raw[i*size:], from[i/times*size:][:size])
 	}
 }
 

@@ -122,7 +122,7 @@ func TestSeq2SeqReorderTakesSources(t *testing.T) {
 	must.Get(s.Step(begun))(t)
 	parents := []int{2, 0, 2}
 	must.Do(t, s.Reorder(parents))
-	wantError(t, s.Reorder([]int{0, 1, 3}), "got 3")
+	must.Fail(t, s.Reorder([]int{0, 1, 3}), "decode: ", "got 3")
 	next := func(rows [][]int, held [][]int) {
 		t.Helper()
 		got := must.Get(s.Step(rows))(t)
@@ -166,13 +166,11 @@ func TestSeq2SeqLimits(t *testing.T) {
 	if s.Batch() != 1 || s.Room(0) != sessionCapacity {
 		t.Errorf("got a Batch of %d and room for %d, want 1 and %d", s.Batch(), s.Room(0), sessionCapacity)
 	}
-	if err := s.Read([][]int{make([]int, sessionCapacity)}); err != nil {
-		t.Error(err)
-	}
-	wantError(t, s.Read([][]int{make([]int, sessionCapacity+1)}), "source 0 must have at most 14 tokens, got 15")
+	must.Do(t, s.Read([][]int{make([]int, sessionCapacity)}))
+	must.Fail(t, s.Read([][]int{make([]int, sessionCapacity+1)}), "decode: ", "source 0 must have at most 14 tokens, got 15")
 
 	s = newSeq2Seq(t, m, decode.Seq2SeqConfig{SourceLen: 3, Capacity: 5})
-	wantError(t, s.Read([][]int{make([]int, 4)}), "at most 3 tokens, got 4")
+	must.Fail(t, s.Read([][]int{make([]int, 4)}), "decode: ", "at most 3 tokens, got 4")
 	if s.Room(0) != 5 {
 		t.Errorf("got room for %d, want 5", s.Room(0))
 	}
@@ -211,32 +209,27 @@ func TestSeq2SeqErrors(t *testing.T) {
 		{"a wrong window", m, with(func(c *decode.Seq2SeqConfig) { c.Mask.Window = &layers.Window{Left: -3} }), "Window"},
 	} {
 		s, err := decode.NewSeq2Seq(tc.model, tc.config)
-		wantError(t, err, tc.want)
+		must.Fail(t, err, "decode: ", tc.want)
 		if s != nil {
 			t.Errorf("%s: got a Seq2Seq despite the error", tc.name)
 		}
 	}
 	// Without its encoder, the decoder has no memory to attend to.
-	_, err := decode.New(m.Decoder, decode.Config{Capacity: 3})
-	wantError(t, err, "encoder's output: call NewSeq2Seq")
+	must.Refuse(decode.New(m.Decoder, decode.Config{Capacity: 3}))(t, "decode: ", "encoder's output: call NewSeq2Seq")
 
 	s := newSeq2Seq(t, m, with(func(c *decode.Seq2SeqConfig) { c.Sources = 2 }))
-	_, err = s.Step([][]int{{1}, {2}})
-	wantError(t, err, "decode: no sources have been read: call Read first")
+	must.Refuse(s.Step([][]int{{1}, {2}}))(t, "decode: no sources have been read: call Read first")
 	must.Do(t, s.Read([][]int{{1, 2}, {3}}))
 	want := slices.Clone(must.Get(s.Step([][]int{{1}, nil}))(t)[0])
 	s.Reset()
-	wantError(t, s.Read(make([][]int, 3)), "at most 2 sources, got 3")
-	wantError(t, s.Read([][]int{{3}, {1, 9}}), "source 1: the token at position 1 must be from 0 to 8, got 9")
-	wantError(t, s.Read([][]int{{1, 2, 3, 4}}), "source 0 must have at most 3 tokens, got 4")
+	must.Fail(t, s.Read(make([][]int, 3)), "decode: ", "at most 2 sources, got 3")
+	must.Fail(t, s.Read([][]int{{3}, {1, 9}}), "decode: ", "source 1: the token at position 1 must be from 0 to 8, got 9")
+	must.Fail(t, s.Read([][]int{{1, 2, 3, 4}}), "decode: ", "source 0 must have at most 3 tokens, got 4")
 	wantLogits(t, "after errors", must.Get(s.Step([][]int{{1}, nil}))(t), [][]float64{want, nil}, 0)
 
 	for range 2 {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, s.Close())
 	}
-	wantError(t, s.Read([][]int{{1}}), "the session is closed")
-	_, err = s.Step([][]int{{1}, {1}})
-	wantError(t, err, "the session is closed")
+	must.Fail(t, s.Read([][]int{{1}}), "decode: ", "the session is closed")
+	must.Refuse(s.Step([][]int{{1}, {1}}))(t, "decode: ", "the session is closed")
 }

@@ -157,8 +157,7 @@ func TestSessionCapacity(t *testing.T) {
 	if _, err := s.Step([][]int{make([]int, sessionCapacity)}); err != nil || s.Room(0) != 0 {
 		t.Fatalf("after a prompt as long as the capacity: got room for %d and error %v, want room for 0", s.Room(0), err)
 	}
-	_, err := s.Step([][]int{{1}})
-	wantError(t, err, "sequence 0 has room for 0 more tokens, got 1")
+	must.Refuse(s.Step([][]int{{1}}))(t, "decode: ", "sequence 0 has room for 0 more tokens, got 1")
 	s.Reset()
 	if s.Room(0) != sessionCapacity {
 		t.Errorf("after Reset: got room for %d, want %d", s.Room(0), sessionCapacity)
@@ -194,7 +193,7 @@ func TestSessionErrors(t *testing.T) {
 		{"other outputs", newDecoder(t, tensor.Float64, labels), decode.Config{}, "one output for each of its 7 tokens: logits must have shape (B, V) = (1, 7), got (1, 3)"},
 	} {
 		s, err := decode.New(tc.decoder, tc.config)
-		wantError(t, err, tc.want)
+		must.Fail(t, err, "decode: ", tc.want)
 		if s != nil {
 			t.Errorf("%s: got a session despite the error", tc.name)
 		}
@@ -212,13 +211,12 @@ func TestSessionErrors(t *testing.T) {
 		{[][]int{{-1}, {2}}, "sequence 0: the token at position 0 must be from 0 to 6, got -1"},
 		{[][]int{{1}, make([]int, sessionCapacity)}, "sequence 1 has room for 13 more tokens, got 14"},
 	} {
-		_, err := s.Step(tc.tokens)
-		wantError(t, err, tc.want)
+		must.Refuse(s.Step(tc.tokens))(t, "decode: ", tc.want)
 	}
-	wantError(t, s.Reorder([]int{0}), "decode: cache: 2 sequences need one parent each, got 1")
-	wantError(t, s.Reorder([]int{0, 2}), "got 2")
-	wantError(t, s.Forget(2), "decode: the sequence to forget must be from 0 to 1, got 2")
-	wantError(t, s.Forget(-1), "got -1")
+	must.Fail(t, s.Reorder([]int{0}), "decode: cache: 2 sequences need one parent each, got 1")
+	must.Fail(t, s.Reorder([]int{0, 2}), "decode: ", "got 2")
+	must.Fail(t, s.Forget(2), "decode: the sequence to forget must be from 0 to 1, got 2")
+	must.Fail(t, s.Forget(-1), "decode: ", "got -1")
 	if s.Room(0) != sessionCapacity-2 || s.Room(1) != sessionCapacity-1 {
 		t.Errorf("after errors: got room for %d and %d, want %d and %d", s.Room(0), s.Room(1), sessionCapacity-2, sessionCapacity-1)
 	}
@@ -270,12 +268,9 @@ func TestSessionClose(t *testing.T) {
 	s := newSession(t, newDecoder(t, tensor.Float64, sessionConfigs()["learned"]), decode.Config{})
 	must.Get(s.Step([][]int{{1, 2}}))(t)
 	for range 2 {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, s.Close())
 	}
-	_, err := s.Step([][]int{{1}})
-	wantError(t, err, "the session is closed")
+	must.Refuse(s.Step([][]int{{1}}))(t, "decode: ", "the session is closed")
 	s.Reset()
 	if s.Room(0) != sessionCapacity || s.Reorder([]int{0}) != nil || s.Forget(0) != nil {
 		t.Error("Room, Reorder and Forget must still work on a closed session")
@@ -362,8 +357,7 @@ func TestSessionVocab(t *testing.T) {
 	if some.Vocab() != 4 || !slices.Equal(got[0], want[0][:4]) || !slices.Equal(got[1], want[1][:4]) {
 		t.Errorf("a Vocab of %d: got %v, want the first 4 logits of %v", some.Vocab(), got, want)
 	}
-	_, err := some.Step([][]int{{4}, nil})
-	wantError(t, err, "the token at position 0 must be from 0 to 3, got 4")
+	must.Refuse(some.Step([][]int{{4}, nil}))(t, "decode: ", "the token at position 0 must be from 0 to 3, got 4")
 }
 
 // TestSessionsInParallel runs several sessions of one model at the same time. Run this test with -race.

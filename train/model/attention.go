@@ -61,7 +61,7 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, _, err := m.network.answer(rows[0].choices[0])
+	answer, _, err := m.Network.answer(rows[0].choices[0])
 	if err != nil {
 		return nil, err
 	}
@@ -107,9 +107,9 @@ type reading struct {
 func (m *Model) reading(b data.Batch, targets []int) *reading {
 	b.Len, b.Inputs = b.Lengths[0], b.Inputs[:b.Lengths[0]]
 	r := &reading{self: "each position (rows) attends to the whole source (columns)"}
-	r.sources, r.answers = newMarks(m.coder, m.Config.Task.Target == nil)
+	r.sources, r.answers = newMarks(m.Coder, m.Config.Task.Target == nil)
 	r.source = r.sources.labels(b.Inputs)
-	if m.Config.Kind().Causal {
+	if m.Config.about().causal {
 		unit := "character"
 		if m.Config.Task.Source != nil {
 			unit = "token"
@@ -138,8 +138,8 @@ func (m *Model) capture(batch data.Batch, part string) (weights []captured, outp
 	var chosen []layers.AttentionWeights
 	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
 		b.CaptureWeights = true
-		inputs = m.network.Inputs(g, 1, data.Layout{Len: batch.Len, TargetLen: batch.TargetLen})
-		output, err := m.network.Forward(b, inputs)
+		inputs = m.Network.Inputs(g, 1, data.Layout{Len: batch.Len, TargetLen: batch.TargetLen})
+		output, err := m.Network.Forward(b, inputs)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -153,7 +153,7 @@ func (m *Model) capture(batch data.Batch, part string) (weights []captured, outp
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := model.Call(m.network.Values(batch)...)
+	out, err := model.Call(m.Network.Values(batch)...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -16,7 +16,7 @@ import (
 func (m *Model) query(b data.Batch) query {
 	n := b.Lengths[0]
 	q := query{ids: slices.Clone(b.Inputs[:n])}
-	if m.Config.Kind().Aligned && m.Config.Task.Target != nil {
+	if m.Config.about().aligned && m.Config.Task.Target != nil && !m.Config.Drawn() {
 		q.targets = slices.Clone(b.Targets[:n])
 	}
 	return q
@@ -101,7 +101,7 @@ func (m *Model) shapeOf(rows []query, beam int) batchShape {
 func (m *Model) predict(ctx context.Context, s batchShape, rows []query) (err error) {
 	predict := m.free.take(s)
 	if predict == nil {
-		if predict, err = m.network.predictor(s); err != nil {
+		if predict, err = m.Network.predictor(s); err != nil {
 			return err
 		}
 	}

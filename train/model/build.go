@@ -13,23 +13,16 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// networks has a function per kind that makes the layers of a model, with its Params.
-var networks = map[data.Kind]func(m *Model) (network, error){
-	data.KindText:           tokenNetwork,
-	data.KindMaskedText:     maskNetwork,
-	data.KindSeq2Seq:        sequenceNetwork,
-	data.KindClassification: labelNetwork,
-	data.KindTagging:        tagNetwork,
-	data.KindRegression:     numberNetwork,
-	data.KindEmbed:          vectorNetwork,
+func init() {
+	heads = []head{textHead{}, maskHead{}, sequenceHead{}, labelHead{}, tagHead{}, numberHead{}, vectorHead{}}
 }
 
 // New makes a model with new weights, for training. It checks the configuration, and completes it with what follows
 // from the data. All its errors are *ConfigErrors. If check isn't nil, New calls it before it makes the weights.
-func New(c Config, check func(c *Config, l data.Layout) error) (*Model, error) {
+func New(c *Config, check func(l data.Layout) error) (*Model, error) {
 	m, err := newModel(c)
 	if err == nil && check != nil {
-		err = check(&m.Config, m.layout)
+		err = check(m.layout)
 	}
 	if err == nil {
 		err = m.build()
@@ -42,14 +35,14 @@ func New(c Config, check func(c *Config, l data.Layout) error) (*Model, error) {
 
 // newModel returns the model that a configuration describes, without parameters. It checks the configuration. All its
 // errors are *ConfigErrors.
-func newModel(c Config) (*Model, error) {
+func newModel(c *Config) (*Model, error) {
 	m := &Model{Config: c}
 	err := m.Config.Check(true)
 	if err == nil {
-		m.coder, err = data.NewCoder(c.Task)
+		m.Coder, err = data.NewCoder(c.Task)
 	}
 	if err == nil {
-		m.layout = m.coder.Layout()
+		m.layout = m.Coder.Layout()
 		err = m.Config.Decide(m.layout)
 	}
 	if err != nil {
@@ -73,7 +66,7 @@ func (m *Model) build() (err error) {
 		m.Params, err = layers.NewParams(tensor.Float32, m.Config.Seed)
 	}
 	if err == nil {
-		m.network, err = networks[m.Config.Task.Kind](m)
+		m.Network, err = headOf(m.Config.Task.Kind).network(m)
 	}
 	if err != nil {
 		return setting.As(err)

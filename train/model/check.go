@@ -46,7 +46,7 @@ func (c *Config) Check(decided bool) error {
 	); err != nil {
 		return err
 	}
-	if c.DecoderLayers > 0 && !c.Kind().Sequences {
+	if c.DecoderLayers > 0 && !c.about().decoder {
 		return setting.Errorf("%s is for models with an encoder and a decoder, not for the task %s", setting.Path("decoder_layers"), c.Task.Name)
 	}
 	share := func(path setting.Path, x float64) error {
@@ -68,22 +68,19 @@ func (c *Config) Check(decided bool) error {
 
 // checkUnits checks what tells how sources and answers are divided.
 func (c *Config) checkUnits() error {
-	d, k := &c.Data, c.Kind()
+	d, k := &c.Data, c.about()
 	switch {
-	case d.TargetUnits != "" && !k.AnswerUnits:
+	case d.TargetUnits != "" && k.answers == "":
 		return setting.Errorf("%s %s can't have %s: its answers aren't split into units", setting.Path("task"), c.Task.Name, setting.Path("data.target_units"))
-	case c.Task.Pairs && !k.Pairs:
+	case c.Task.Pairs && !k.pairs:
 		return setting.Errorf("%s can't be set: a task of kind %s learns one text per row", setting.Path("task.pairs"), c.Task.Kind)
 	case c.Mix && !c.hasLinear():
 		return setting.Errorf("%s is for classification, regression and tagging with the rows of a file, not for the task %s", setting.Path("mix"), c.Task.Name)
 	}
 	for i, units := range []tokenizer.Units{d.SourceUnits, d.TargetUnits} {
-		known := strings.Split(k.units, ", ")
+		known := strings.Split([]string{k.units, k.answers}[i], ", ")
 		if i == 0 && c.Published() {
 			known = []string{string(tokenizer.Published)}
-		}
-		if i == 1 { // an answer is written, and words don't keep its spaces
-			known = slices.DeleteFunc(known, func(name string) bool { return name == string(tokenizer.Words) })
 		}
 		if units != "" && !slices.Contains(known, string(units)) {
 			return setting.Errorf("%s must be one of %s for the task %s, got %q%s", []setting.Path{"data.source_units", "data.target_units"}[i], strings.Join(known, ", "), c.Task.Name, units, text.DidYouMean(string(units), known))
@@ -92,35 +89,33 @@ func (c *Config) checkUnits() error {
 	return nil
 }
 
-// checkTune checks Tune and LowRank.
+// checkTune checks what From says besides its folders.
 func (c *Config) checkTune() error {
-	k, a := KindOf(c.Task.Kind), &c.LowRank
+	k, a := c.about(), &c.From.LowRank
 	if err := cmp.Or(
-		setting.Between("low_rank.rank", a.Rank, 0, 1<<14),
-		setting.In("low_rank.alpha", a.Alpha, a.Alpha >= 0 && a.Alpha <= 1e6, "from 0 to 1e6"),
-		setting.In("low_rank.dropout", a.Dropout, a.Dropout >= 0 && a.Dropout < 1, "at least 0 and below 1"),
+		setting.Between("from.low_rank.rank", a.Rank, 0, 1<<14),
+		setting.In("from.low_rank.alpha", a.Alpha, a.Alpha >= 0 && a.Alpha <= 1e6, "from 0 to 1e6"),
+		setting.In("from.low_rank.dropout", a.Dropout, a.Dropout >= 0 && a.Dropout < 1, "at least 0 and below 1"),
 	); err != nil {
 		return err
 	}
 	switch blocks := c.tunedBlocks(); {
-	case c.From.Base != "" && c.From.Dir == "":
-		return setting.Errorf("%s needs %s, the folder that lacks weights", setting.Path("from.base"), setting.Path("from"))
-	case c.Tune != TuneLoRA && !runfolder.SameJSON(c.LowRank, layers.LowRank{}):
-		return setting.Errorf("%s is only for %s %s", setting.Path("low_rank.rank"), setting.Path("tune"), TuneLoRA)
-	case c.Tune == "" || c.Tune == tuneAll:
+	case c.From.Dir == "" && c.From.SHA256 == "" && !runfolder.SameJSON(c.From, From{}):
+		return setting.Errorf("%s, %s and %s need %s, the folder of a model", setting.Path("from.tune"), setting.Path("from.low_rank.rank"), setting.Path("from.base"), setting.Path("from"))
+	case c.From.Tune != tuneLoRA && !runfolder.SameJSON(c.From.LowRank, layers.LowRank{}):
+		return setting.Errorf("%s is only for %s %s", setting.Path("from.low_rank.rank"), setting.Path("from.tune"), tuneLoRA)
+	case c.From.Tune == "" || c.From.Tune == tuneAll:
 		return nil
 	case c.tunesOwnWeights() && blocks < 1:
-		return setting.Errorf("%s must be %s, %s, %s or last: with a number of blocks, such as last:2, got %.100q", setting.Path("tune"), tuneAll, TuneHead, TuneLoRA, c.Tune)
-	case c.From.Dir == "" && c.From.SHA256 == "":
-		return setting.Errorf("%s %s needs %s, the model of which a part is trained", setting.Path("tune"), c.Tune, setting.Path("from"))
-	case c.Tune == TuneLoRA && a.Rank == 0:
-		return setting.Errorf("%s must be at least 1 for %s %s, got 0", setting.Path("low_rank.rank"), setting.Path("tune"), TuneLoRA)
+		return setting.Errorf("%s must be %s, %s, %s or last: with a number of blocks, such as last:2, got %.100q", setting.Path("from.tune"), tuneAll, tuneHead, tuneLoRA, c.From.Tune)
+	case c.From.Tune == tuneLoRA && a.Rank == 0:
+		return setting.Errorf("%s must be at least 1 for %s %s, got 0", setting.Path("from.low_rank.rank"), setting.Path("from.tune"), tuneLoRA)
 	case blocks > 0 && c.Model.Layers > 0 && blocks > c.Model.Layers:
-		return setting.Errorf("%s %s is for a model with at least %d blocks, got %d", setting.Path("tune"), c.Tune, blocks, c.Model.Layers)
-	case k.Sequences:
-		return setting.Errorf("%s must be %s for tasks of kind %s", setting.Path("tune"), tuneAll, k.Name)
-	case c.Tune == TuneHead && (k.Embeds || k.Generates):
-		return setting.Errorf("%s %s is for models with a head of their own, not for kind %s: choose last:1 or %s", setting.Path("tune"), c.Tune, k.Name, TuneLoRA)
+		return setting.Errorf("%s %s is for a model with at least %d blocks, got %d", setting.Path("from.tune"), c.From.Tune, blocks, c.Model.Layers)
+	case k.decoder:
+		return setting.Errorf("%s must be %s for tasks of kind %s", setting.Path("from.tune"), tuneAll, k.kind)
+	case c.From.Tune == tuneHead && (k.vectors || k.causal):
+		return setting.Errorf("%s %s is for models with a head of their own, not for kind %s: choose last:1 or %s", setting.Path("from.tune"), c.From.Tune, k.kind, tuneLoRA)
 	}
 	return nil
 }
@@ -142,7 +137,7 @@ func (c *Config) Decide(l data.Layout) error {
 	}
 	if m.Positions == nil {
 		m.Positions = layers.Learned{MaxLen: length}
-		if c.Kind().Sequences || c.FromRows() {
+		if c.about().decoder || c.FromRows() {
 			// Few sources are as long as the longest, so a Learned table's last positions would hardly be trained.
 			// Rotary positions depend only on distances.
 			m.Positions = layers.Rotary{}

@@ -28,8 +28,14 @@ func newClassifier(m *Model, net func(b *layers.Build, inputs G.Nodes) (*G.Node,
 	return classifier{reader: reader{m, net}}
 }
 
-// labelNetwork makes a network that gives each source one label.
-func labelNetwork(m *Model) (network, error) {
+// labelHead gives each source one label.
+type labelHead struct{ pooledHead }
+
+func (labelHead) about() facts {
+	return facts{kind: data.KindClassification, use: "predict", rows: true, pairs: true, linear: true, top: unlimited, units: "characters, tokens, words, bpe"}
+}
+
+func (labelHead) network(m *Model) (network, error) {
 	net, err := pooled(m) // (B, Classes)
 	return newClassifier(m, net), err
 }
@@ -43,7 +49,7 @@ func (c classifier) States(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 }
 
 func (c classifier) answer(chosen choice) (text string, number *float64, err error) {
-	text, err = c.coder.Answer(chosen.targets)
+	text, err = c.Coder.Answer(chosen.targets)
 	return text, nil, err
 }
 
@@ -53,7 +59,7 @@ func (c classifier) predictor(s batchShape) (predictor, error) {
 	classes := c.layout.Classes
 	return c.chooser(c, s, func(logits []float32, q *query) {
 		first, end := 0, min(len(logits)/classes, len(q.ids))
-		if c.Config.Kind().Causal {
+		if c.Config.about().causal {
 			first = end - 1
 		}
 		for p := first; p < end; p++ {

@@ -24,14 +24,7 @@ type Config struct {
 
 	Data data.Settings `json:"data"`
 
-	From From `json:"from,omitzero"` // folder whose weights are the initial weights
-
-	// Tune says which parameters are trained, if there is a From: all, which empty means; head, the last layer, which a
-	// linear model solves without epochs; last:N, the layers after the last block and the last N blocks; or lora, a
-	// low-rank adapter as LowRank says, with the head. Other parameters need no gradients, and the run's folder doesn't
-	// have them: see Open.
-	Tune    string         `json:"tune,omitempty"`
-	LowRank layers.LowRank `json:"low_rank,omitzero"`
+	From From `json:"from,omitzero"` // the model that this one begins from; zero for new weights
 
 	// Model configures the layers. The task's kind decides which model they form: an Encoder (tagging and embed), a
 	// SequenceClassifier (classification and regression), an EncoderDecoder (seq2seq) or a Decoder (text). If Vocab,
@@ -60,7 +53,8 @@ type HeadConfig struct {
 	Normalize bool           `json:"normalize,omitzero"` // for kind embed: divide the vector by its length
 }
 
-// From names a run or a published model. Its weights are the initial weights of this run.
+// From names a run or a published model, whose weights are the initial weights of this run, and says which of them are
+// trained.
 type From struct {
 	Dir    string `json:"dir"`              // folder; empty for new weights
 	Base   string `json:"base,omitempty"`   // folder of the model that Dir is based on, if Dir lacks weights: see OpenBase
@@ -71,6 +65,12 @@ type From struct {
 		Dir  string `json:"dir,omitempty"`
 		Base string `json:"base,omitempty"`
 	} `json:"absolute,omitzero"`
+
+	// Tune says which parameters are trained: all, which empty means; head, the last layer, which a linear model solves
+	// without epochs; last:N, the layers after the last block and the last N blocks; or lora, a low-rank adapter as
+	// LowRank says, with the head. Other parameters need no gradients, and the folder of the run doesn't have them.
+	Tune    string         `json:"tune,omitempty"`
+	LowRank layers.LowRank `json:"low_rank,omitzero"`
 }
 
 // Longest is the greatest number of symbols of a source or an answer.
@@ -82,53 +82,29 @@ func (c *Config) Published() bool { return c.Task.Published != (data.Published{}
 // Opened reports whether the model is a published one that hasn't been trained here.
 func (c *Config) Opened() bool { return c.Published() && c.Data.File == "" }
 
-// Drawn reports whether the task's rule draws its examples, as Heed's toy rules and your own rules do.
+// Drawn reports whether the task's rule draws its examples, as Heed's toy rules and your own rules do. A task of kind
+// text, or with the name of a kind, learns from a file.
 func (c *Config) Drawn() bool {
-	return c.Task.Sample != nil || c.Data.File == "" && !c.NeedsFile() && !c.Opened()
+	f := c.about()
+	texts, named := f.kind != "" && !f.rows, headOf(data.Kind(c.Task.Name)).about().kind != ""
+	return c.Data.File == "" && !c.Opened() && !texts && !named
 }
 
 // FromRows reports whether the task learns from the rows of a file.
-func (c *Config) FromRows() bool { return c.Data.File != "" && KindOf(c.Task.Kind).Rows }
-
-// NeedsFile reports whether the task can learn only from a file: it is of kind text or is named after a kind.
-func (c *Config) NeedsFile() bool {
-	if c.Opened() {
-		return false
-	}
-	k := KindOf(c.Task.Kind)
-	return k.Name != "" && !k.Rows || KindOf(data.Kind(c.Task.Name)).Name != ""
-}
+func (c *Config) FromRows() bool { return c.Data.File != "" && c.about().rows }
 
 // hasLinear reports whether a linear model stands beside the model.
-func (c *Config) hasLinear() bool { return c.FromRows() && KindOf(c.Task.Kind).Linear }
+func (c *Config) hasLinear() bool { return c.FromRows() && c.about().linear }
 
-// Chats reports whether a text model learned what the assistant writes in conversations. task.New sets Data.Columns to
+// chats reports whether a text model learned what the assistant writes in conversations. task.New sets Data.Columns to
 // data.ChatKey if the file has conversations: see data.TextFiles.Chats.
-func (c *Config) Chats() bool {
+func (c *Config) chats() bool {
 	return c.Published() && c.Task.Kind == data.KindText && slices.Equal(c.Data.Columns, []string{data.ChatKey})
-}
-
-// CutsStart reports whether the model ignores the beginning of an input that is too long, and not its end: for text, or
-// if the tokenizer of a published model says so.
-func (c *Config) CutsStart() bool {
-	p, published := c.Task.Source.(*tokenizer.Pipeline)
-	return c.Kind().Generates || published && p.CutsStart()
 }
 
 // A ConfigError reports a wrong setting of a Config. It names the setting by its path in config.json, such as
 // model.dim. Its method Message can give settings other names.
 type ConfigError = setting.Error
-
-// Kind returns the kind of the configuration's task. Classes, Spans and Linear depend on the data: for a rule without a
-// file, whole answers are chosen.
-func (c *Config) Kind() Kind {
-	k := KindOf(c.Task.Kind)
-	k.Spans, k.Linear = k.Spans && c.EntityTags() != nil, c.hasLinear()
-	if c.Drawn() {
-		k.Classes, k.Aligned = c.Task.Classes != nil, false
-	}
-	return k
-}
 
 // EntityTags returns the text of each tag of a file. It returns nil if the tags aren't made for entities: see
 // score.Entities.

@@ -86,7 +86,7 @@ func (c *Config) readTokenizers(f runfolder.Folder) error {
 	if names == nil && c.FromRows() {
 		return fmt.Errorf("data.tokenizers_sha256 must have the checksum of %s, or of %s and %s", runfolder.TokenizerFile, runfolder.SourceTokenizerFile, runfolder.TargetTokenizerFile)
 	}
-	if !c.Kind().Rows && (c.Data.SourceUnits == tokenizer.BPE) != (len(names) == 1) {
+	if !c.about().rows && (c.Data.SourceUnits == tokenizer.BPE) != (len(names) == 1) {
 		return fmt.Errorf("data.tokenizers_sha256 must have the checksum of %s if data.source_units are %s, and otherwise be empty", runfolder.TokenizerFile, tokenizer.BPE)
 	}
 	list, err := f.Tokenizers(c.Data.Tokenizers)

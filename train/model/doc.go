@@ -15,6 +15,6 @@
 // setting. Other errors are about the folder.
 //
 // For package task, the model also has its layers and its coder ([Model.Network], [Model.Coder]), and [New] makes one
-// with new weights. The files of this package are in layers: [Config] and Kind know no Model; a file for each head
-// makes its layers; what answers is above the heads, and what opens folders is above all.
+// with new weights. The files of this package are in layers: [Config] and its [Description] know no Model; a file for
+// each head makes its layers; what answers is above the heads, and what opens folders is above all.
 package model

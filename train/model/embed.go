@@ -2,12 +2,10 @@ package model
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/setting"
 )
 
@@ -20,11 +18,11 @@ import (
 // The error is an *InputError if the model doesn't embed texts, or if it can't read one of them. When ctx is done,
 // Embed returns ctx.Err().
 func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, int, error) {
-	if f, ok := m.network.(filler); ok {
+	if f, ok := m.Network.(filler); ok {
 		m = f.embeds
 	}
-	if !m.Config.Kind().Embeds {
-		return nil, 0, &InputError{strings.Join(texts[:min(1, len(texts))], ""), fmt.Errorf("the model %s is of kind %s, and only models of kind %s embed texts: for its answers, use Model.Predict or heed predict", m.Config.Task.Name, m.Config.Task.Kind, data.KindEmbed)}
+	if err := m.Config.Describe().Embed; err != nil {
+		return nil, 0, &InputError{strings.Join(texts[:min(1, len(texts))], ""), err}
 	}
 	vectors, answers, tokens, err := m.Vectors(ctx, texts)
 	for _, a := range answers {

@@ -78,7 +78,7 @@ func (m *Model) addBaseline(words []Contribution, input string, weights []float6
 	for _, w := range words {
 		texts = append(texts, input[:w.Start]+input[w.End:])
 	}
-	scores, err := m.linear.SourceScores(context.Background(), &m.Config.Task, linear.Texts(texts))
+	scores, err := m.Linear.SourceScores(context.Background(), &m.Config.Task, linear.Texts(texts))
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (m *Model) contrast(label, against string) ([]float64, error) {
 
 // tokens returns the tokens of an input, given the ids that the model reads of it. The separator of a pair is its tab.
 func (m *Model) tokens(input string, ids []int) ([]tokenizer.Token, error) {
-	source, _ := m.coder.Tokenizers()
+	source, _ := m.Coder.Tokenizers()
 	if p, ok := source.(*tokenizer.Pipeline); ok && m.Config.Published() {
 		read, err := m.Config.Task.Input(p.WithLimit(m.layout.Len), input)
 		return read.Tokens, err
@@ -156,9 +156,9 @@ func (m *Model) attribute(batch data.Batch, weights []float64) ([]float64, error
 	rows := data.Batch{Size: explainRows, Len: batch.Len, Inputs: slices.Repeat(batch.Inputs, explainRows), Lengths: slices.Repeat([]int{read}, explainRows)}
 	dim := m.table.Value.Shape()[1]
 	gradient, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
-		inputs = m.network.Inputs(g, rows.Size, data.Layout{Len: rows.Len})
+		inputs = m.Network.Inputs(g, rows.Size, data.Layout{Len: rows.Len})
 		x := G.NewTensor(g, tensor.Float32, 3, G.WithShape(rows.Size, rows.Len, dim), G.WithName("embeddings"))
-		output, err := m.network.Forward(b, append(G.Nodes{x}, inputs[1:]...)) // (Size, Classes)
+		output, err := m.Network.Forward(b, append(G.Nodes{x}, inputs[1:]...)) // (Size, Classes)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -174,7 +174,7 @@ func (m *Model) attribute(batch data.Batch, weights []float64) ([]float64, error
 	}
 	start, way := m.way(batch.Inputs)
 	x := tensor.New(tensor.WithShape(rows.Size, rows.Len, dim), tensor.Of(tensor.Float32))
-	values := append(m.network.Values(rows), x)
+	values := append(m.Network.Values(rows), x)
 	sums := make([]float64, batch.Len)
 	for step := 0; step < explainSteps; step += rows.Size {
 		for i := range x.Float32s() {

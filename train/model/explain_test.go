@@ -43,7 +43,7 @@ func linearModel(t testing.TB, m *Model) (table, head []float32) {
 	linear := must.Get(layers.NewLinear(params.Scope("head"), 6, 2, layers.LinearConfig{}))(t)
 	copy(linear.Bias.Value.Float32s(), []float32{0.5, -0.25})
 	m.table = embedding.Weight
-	m.network = classifier{reader: reader{m, func(b *layers.Build, inputs G.Nodes) (x *G.Node, err error) {
+	m.Network = classifier{reader: reader{m, func(b *layers.Build, inputs G.Nodes) (x *G.Node, err error) {
 		if x = inputs[0]; x.Dtype() == tensor.Int {
 			if x, err = embedding.Forward(b, x); err != nil {
 				return nil, err
@@ -86,9 +86,9 @@ func differences(t testing.TB, m *Model, batch data.Batch, weights []float64) []
 	start, way := m.way(batch.Inputs)
 	dim := len(start)
 	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
-		inputs = m.network.Inputs(g, 1, data.Layout{Len: batch.Len})
+		inputs = m.Network.Inputs(g, 1, data.Layout{Len: batch.Len})
 		x := G.NewTensor(g, tensor.Float32, 3, G.WithShape(1, batch.Len, dim), G.WithName("embeddings"))
-		output, err := m.network.Forward(b, append(G.Nodes{x}, inputs[1:]...))
+		output, err := m.Network.Forward(b, append(G.Nodes{x}, inputs[1:]...))
 		return append(inputs, x), G.Nodes{output}, err
 	})
 	must.Do(t, err)
@@ -104,7 +104,7 @@ func differences(t testing.TB, m *Model, batch data.Batch, weights []float64) []
 					x[i] += float32(sign*step) * way[i]
 				}
 			}
-			out := must.Get(model.Call(append(m.network.Values(batch), tensor.New(tensor.WithShape(1, batch.Len, dim), tensor.WithBacking(x)))...))(t)
+			out := must.Get(model.Call(append(m.Network.Values(batch), tensor.New(tensor.WithShape(1, batch.Len, dim), tensor.WithBacking(x)))...))(t)
 			for class, logit := range out[0].Float32s() {
 				values[position] += sign * weights[class] * float64(logit) / (2 * step * explainSteps)
 			}

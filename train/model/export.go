@@ -91,7 +91,7 @@ func (m *Model) export(dir string) error {
 	if err := pretrained.Save(dir, c, m.Params); err != nil {
 		return err
 	}
-	source, _ := m.coder.Tokenizers()
+	source, _ := m.Coder.Tokenizers()
 	var file bytes.Buffer
 	if err := tokenizer.WritePublished(&file, source); err != nil {
 		return err
@@ -104,13 +104,13 @@ func (m *Model) export(dir string) error {
 
 // asPublished returns the published model that computes the same as m, with its parameters.
 func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
-	c, factor, mean := &m.Config, 1/cmp.Or(m.Mixture.Temperature, 1), 0.0
+	c, factor, mean := m.Config, 1/cmp.Or(m.Mixture.Temperature, 1), 0.0
 	s, p = *m.published, m.Params
 	if c.Opened() {
 		return s, p, nil
 	}
 	s.model.Model = c.Model
-	if c.Chats() { // it learned to end answers so
+	if c.chats() { // it learned to end answers so
 		if template, err := s.chatTemplate(""); err == nil {
 			if id, ok := m.markID(template.End()); ok && !slices.Contains(s.model.End, id) {
 				s.model.End = append(slices.Clip(s.model.End), id)
@@ -203,7 +203,7 @@ func ExportAdapter(dir, base, out string) error {
 	case err != nil:
 		return err
 	case m.adapter == nil:
-		return fmt.Errorf("%s has no adapter: only runs with --tune %s have one", dir, TuneLoRA)
+		return fmt.Errorf("%s has no adapter: only runs with --tune %s have one", dir, tuneLoRA)
 	}
 	from := m.Config.From
 	begun, err := startOf(runfolder.At(from.Dir), from.Base, m.Config.Task.Kind)

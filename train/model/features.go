@@ -13,8 +13,8 @@ type featurer struct{ embedder }
 
 // newFeaturer returns a model with the parameters of m whose network is a featurer.
 func newFeaturer(m *Model) *Model {
-	f := &Model{Config: m.Config, Params: m.Params, Progress: m.Progress, coder: m.coder, layout: m.layout}
-	f.network = featurer{embedder{reader{f, m.features}}}
+	f := &Model{Config: m.Config, Params: m.Params, Progress: m.Progress, Coder: m.Coder, layout: m.layout}
+	f.Network = featurer{embedder{reader{f, m.features}}}
 	return f
 }
 
@@ -40,7 +40,7 @@ func (m *Model) textVectors(ctx context.Context, sources linear.Rows, starts []i
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		b, err := f.coder.Batch([]data.Example{{Source: sources.Text(i)}})
+		b, err := f.Coder.Batch([]data.Example{{Source: sources.Text(i)}})
 		if err == nil {
 			q := f.query(b)
 			q.place = i

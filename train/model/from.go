@@ -42,7 +42,7 @@ func (m *Model) loadFrom() (layers.LoadReport, error) {
 }
 
 func (m *Model) loadFit() (loaded layers.LoadReport, err error) {
-	c := &m.Config
+	c := m.Config
 	s, err := startOf(runfolder.At(c.From.Dir), c.From.Base, c.Task.Kind)
 	if err != nil {
 		return loaded, err
@@ -84,9 +84,9 @@ func (m *Model) Features() (beside.Vectors, error) {
 	if m.Config.Solved() {
 		return m.textVectors, nil
 	}
-	c := m.Config
-	c.Tune, c.LowRank = "", layers.LowRank{}
-	b, err := newModel(c)
+	c := *m.Config
+	c.From.Tune, c.From.LowRank = "", layers.LowRank{}
+	b, err := newModel(&c)
 	if err == nil {
 		err = b.build()
 	}
@@ -105,7 +105,7 @@ func (m *Model) Features() (beside.Vectors, error) {
 // tune freezes the parameters that the run doesn't train, or makes the adapter. The argument fresh lists the parameters
 // that weren't loaded.
 func (m *Model) tune(fresh []string) (err error) {
-	c := &m.Config
+	c := m.Config
 	if !c.Partial() {
 		return nil
 	}
@@ -128,9 +128,9 @@ func (m *Model) tune(fresh []string) (err error) {
 		}
 		q.Frozen = true
 	}
-	if c.Tune == TuneLoRA {
-		adapter := c.LowRank
-		if !c.Kind().Generates { // the head of a language model belongs to the base
+	if c.From.Tune == tuneLoRA {
+		adapter := c.From.LowRank
+		if !c.about().causal { // the head of a language model belongs to the base
 			adapter.Whole = append(slices.Clip(adapter.Whole), trained...)
 		}
 		m.adapter, err = layers.NewAdapter(m.Params, adapter, c.Seed)

@@ -64,9 +64,9 @@ const mostTokens = 1024
 // know a symbol of the prompt, if it has no chat template, or if the context is too small. In these cases, nothing was
 // written. After another error, or when ctx is cancelled, w has the text up to then, and the result counts its tokens.
 func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateOptions) (Generated, error) {
-	model, ok := m.network.(writer)
+	model, ok := m.Network.(writer)
 	if !ok {
-		return Generated{}, &InputError{p.Text, fmt.Errorf("the model learned the task %s, and only text models generate text", m.Config.Task.Name)}
+		return Generated{}, &InputError{p.Text, m.Config.Describe().Generate}
 	}
 	if err := o.Check(); err != nil {
 		return Generated{}, err
@@ -75,7 +75,7 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateO
 	if err != nil {
 		return Generated{}, err
 	}
-	_, tok := m.coder.Tokenizers()
+	_, tok := m.Coder.Tokenizers()
 	capacity, d := m.layout.Len, decode.Options{Sampler: o.Sampler, Seed: o.Seed, MaxTokens: cmp.Or(o.MaxTokens, mostTokens)}
 	if room := capacity - len(ids); m.published == nil {
 		d.Keep = max(1, capacity/2)
@@ -141,7 +141,7 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateO
 
 // markID returns the id of the mark at the end of an answer, if a special token of the model writes it.
 func (m *Model) markID(mark string) (id int, ok bool) {
-	source, _ := m.coder.Tokenizers()
+	source, _ := m.Coder.Tokenizers()
 	id, ok = source.Special()[mark]
 	return id, ok && id < m.layout.Tokens
 }
@@ -166,7 +166,7 @@ func (m *Model) promptIDs(p Prompt) (ids []int, mark string, err error) {
 		return wrong(err)
 	}
 	template.NoThinking = p.NoThinking
-	source, _ := m.coder.Tokenizers()
+	source, _ := m.Coder.Tokenizers()
 	if ids, _, err = template.Encode(source.(*tokenizer.Pipeline), p.Messages, true); err != nil {
 		return wrong(err)
 	}

@@ -20,11 +20,17 @@ import (
 // Several goroutines may call its methods at once, but not while the parameters change, as in Train or Load. A call
 // that finds no free graph makes one, and keeps it for later calls.
 type Model struct {
-	Config Config
+	Config *Config // a task that is trained shares it
 	Params *layers.Params
+
+	Coder   data.Coder // makes batches of the model's examples
+	Network network    // the layers, for training
 
 	// Mixture makes the answers from those of the network and of the linear model beside it: see UseNetwork.
 	Mixture logit.Mixture
+
+	Linear   *beside.Model // the linear model beside the network; nil if there is none
+	NoLinear error         // why there is no linear model, if the run had one
 
 	// Progress, if set, is called while the model reads many inputs in one call, also before and after training. Its
 	// arguments are the number of inputs that the model has read, and of all inputs of the call. The calls come one at
@@ -34,12 +40,8 @@ type Model struct {
 	// Note, if set, is called with notes about how files are read, where that may surprise.
 	Note func(note string)
 
-	coder    data.Coder
-	layout   data.Layout
-	network  network
-	linear   *beside.Model // the linear model beside the network; nil if there is none
-	noLinear error         // why there is no linear model, if the run had one
-	free     freeList
+	layout data.Layout
+	free   freeList
 
 	published *publishedStart // the folder of the published model that this one is or began as; otherwise nil
 	adapter   *layers.Adapter // for a Tune of lora, while the run trains; an opened model has it in its Params
@@ -56,28 +58,15 @@ type Model struct {
 	table *layers.Param
 }
 
-// Coder returns what makes batches of the model's examples.
-func (m *Model) Coder() data.Coder { return m.coder }
-
-// Network returns the layers, for training.
-func (m *Model) Network() Network { return m.network }
-
-// Linear returns the linear model beside the network, or nil if there is none. Then the error says why, if the run had
-// one.
-func (m *Model) Linear() (*beside.Model, error) { return m.linear, m.noLinear }
-
-// SetLinear sets the linear model beside the network.
-func (m *Model) SetLinear(l *beside.Model) { m.linear = l }
-
 // encode returns a batch that has only this input, and an Answer without Text: the fields that don't need the model.
 func (m *Model) encode(input string) (data.Batch, Answer) {
-	source, _ := m.coder.Tokenizers()
+	source, _ := m.Coder.Tokenizers()
 	if m.Config.Published() {
 		source = m.Config.Task.SourceTokenizer() // counts special tokens, too
 	}
 	ids, some, _ := oov.Count(source, input)
 	unknown := oov.Strange(source, ids, some)
-	b, err := m.coder.Batch([]data.Example{{Source: input}})
+	b, err := m.Coder.Batch([]data.Example{{Source: input}})
 	if err != nil {
 		unknown = unknown && source.Unknown() >= 0 || errors.As(err, new(*tokenizer.UnknownSymbolError))
 		return b, Answer{Input: input, Unknown: unknown, Err: &InputError{input, err}}
@@ -86,7 +75,7 @@ func (m *Model) encode(input string) (data.Batch, Answer) {
 }
 
 // Cuts reports whether the model answers an input, but ignores a part of it, because the input is longer than the
-// model's context of MaxLen symbols. If an answer is one label or number, it ignores the end or, with Config.CutsStart,
+// model's context of MaxLen symbols. If an answer is one label or number, it ignores the end or, as Describe says,
 // the beginning: of the input or, for pairs, of the longer text.
 func (m *Model) Cuts(input string) bool {
 	_, a := m.encode(input)

@@ -15,8 +15,8 @@ import (
 )
 
 // config returns the configuration of a small model for a rule.
-func config(rule data.Rule) Config {
-	return Config{
+func config(rule data.Rule) *Config {
+	return &Config{
 		Format: Format, Task: rule, Seed: 1,
 		Model: layers.ModelConfig{Dim: 16, Layers: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}},
 	}
@@ -94,13 +94,13 @@ func TestRegressionAnswers(t *testing.T) {
 		{0, 3e7, 1.0 / 3, "10000000"},
 		{-5, 1, 5, "0"},
 	} {
-		r := regressor{reader{Model: &Model{Config: Config{Task: data.Rule{Mean: test.mean, Scale: test.scale}}}}}
+		r := regressor{reader{Model: &Model{Config: &Config{Task: data.Rule{Mean: test.mean, Scale: test.scale}}}}}
 		got, x, err := r.answer(choice{number: test.number})
 		if parsed, _ := text.Number(got); err != nil || got != test.want || *x != parsed {
 			t.Errorf("%+v: got %s, %v", test, got, err)
 		}
 	}
-	if _, _, err := (regressor{reader{Model: &Model{}}}).answer(choice{number: math.NaN()}); err == nil {
+	if _, _, err := (regressor{reader{Model: &Model{Config: &Config{}}}}).answer(choice{number: math.NaN()}); err == nil {
 		t.Error("NaN: got no error")
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A Network is what a model computes. Training adds a loss to it.
-type Network interface {
+// A network is what a model computes. Training adds a loss to it.
+type network interface {
 	// Inputs adds the nodes that the network reads to a graph, for batches with size rows. Values returns their values
 	// for a batch.
 	Inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes
@@ -22,11 +22,6 @@ type Network interface {
 	// States is like Forward, but leaves out the head of the Trunk, if that isn't nil.
 	States(b *layers.Build, inputs G.Nodes) (out *G.Node, err error)
 	Trunk() *layers.Trunk
-}
-
-// A network is a Network that answers, as its kind of task does.
-type network interface {
-	Network
 
 	// predictor returns a predictor for batches of this shape. The function answer converts one of its choices to an
 	// answer's Text and Number.

@@ -6,11 +6,18 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/logit"
 )
 
-// numberNetwork makes a network that gives each source a number.
-func numberNetwork(m *Model) (network, error) {
+// numberHead gives each source a number.
+type numberHead struct{ pooledHead }
+
+func (numberHead) about() facts {
+	return facts{kind: data.KindRegression, use: "predict", rows: true, pairs: true, numbers: true, linear: true, units: "characters, tokens, words, bpe"}
+}
+
+func (numberHead) network(m *Model) (network, error) {
 	net, err := pooled(m) // (B, 1)
 	return regressor{reader{m, net}}, err
 }

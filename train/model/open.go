@@ -101,11 +101,11 @@ func openUnmerged(f runfolder.Folder, base string, quantize bool, rules []data.R
 	if err != nil {
 		return nil, err
 	}
-	if k := c.Kind(); c.Published() && (k.Generates || k.Masks) { // training read shorter windows
+	if c.Published() && !c.about().rows { // training read shorter windows
 		c.Task.MaxLen = c.Task.Published.MaxLen
 	}
 	wrong := func(err error) error { return fmt.Errorf("%s: %w", f.Path(runfolder.ConfigFile), err) }
-	m, err := newModel(c)
+	m, err := newModel(&c)
 	if err != nil {
 		return nil, wrong(err)
 	}
@@ -165,7 +165,7 @@ func (m *Model) readStart(s start) error {
 
 // complete sets the published folder of the model, and its prompt.
 func (s publishedStart) complete(m *Model, _ map[string]string) error {
-	source, _ := m.coder.Tokenizers()
+	source, _ := m.Coder.Tokenizers()
 	p, ok := source.(*tokenizer.Pipeline)
 	if !ok {
 		return errors.New("a published model needs a published tokenizer")

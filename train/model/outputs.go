@@ -37,7 +37,7 @@ func (m *Model) Mix(answers []Answer, outputs []Output, x logit.Mixture, options
 	rows := make([]query, len(outputs))
 	for i, o := range outputs {
 		rows[i] = query{place: o.Input, output: slices.Clone(o.Network), linear: o.Linear, top: options.choices()}
-		rows[i].choices = m.network.(mixer).mixed(rows[i], x)
+		rows[i].choices = m.Network.(mixer).mixed(rows[i], x)
 	}
 	return m.answer(answers, rows, options)
 }

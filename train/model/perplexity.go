@@ -61,7 +61,7 @@ func (s TextScore) String() string {
 // The error is a *ConfigError if an option is wrong, and an *InputError if the model isn't a published text model or if
 // the text has fewer than two tokens.
 func (m *Model) ScoreText(ctx context.Context, files data.TextFiles, o WindowOptions) (s TextScore, err error) {
-	model, ok := m.network.(writer)
+	model, ok := m.Network.(writer)
 	if !ok || m.published == nil {
 		return s, &InputError{files.Paths[0], fmt.Errorf("the model %s isn't a published text model", m.Config.Task.Name)}
 	}
@@ -108,7 +108,7 @@ func (m *Model) readText(files data.TextFiles) (texts []chats.Chat, bytes int, e
 	if err != nil {
 		return nil, 0, err
 	}
-	source, _ := m.coder.Tokenizers()
+	source, _ := m.Coder.Tokenizers()
 	input, err := source.(*tokenizer.Pipeline).WithLimit(0).Input(content)
 	var c chats.Chat
 	for _, token := range input.Tokens {
@@ -122,7 +122,7 @@ func (m *Model) readText(files data.TextFiles) (texts []chats.Chat, bytes int, e
 
 // readChats returns conversations, and the number of bytes that the assistant wrote.
 func (m *Model) readChats(files data.TextFiles) (list []chats.Chat, bytes int, err error) {
-	source, _ := m.coder.Tokenizers()
+	source, _ := m.Coder.Tokenizers()
 	encode, err := m.published.chatEncoder(source)
 	if err != nil {
 		return nil, 0, err

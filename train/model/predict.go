@@ -3,7 +3,6 @@ package model
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
@@ -50,7 +49,7 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	if err := o.check(m); err != nil {
 		return nil, err
 	}
-	if m.Config.Kind().Beams {
+	if m.Config.Describe().Beam > 1 {
 		o.Beam = max(o.Beam, o.Top)
 	}
 	answers, rows, err := m.read(ctx, inputs, query{mixture: m.Mixture, top: o.choices()}, max(1, o.Beam))
@@ -70,22 +69,23 @@ func (o *PredictOptions) choices() int {
 
 // check returns an error if the model can't use the options.
 func (o *PredictOptions) check(m *Model) error {
+	d := m.Config.Describe()
 	if o.Beam < 0 || o.Beam > MaxBeam {
 		return setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
 	}
-	if o.Beam > 1 && !m.Config.Kind().Beams {
+	if o.Beam > max(1, d.Beam) {
 		return setting.Errorf("%s is for answers written symbol by symbol, not for the task %s", setting.Path("beam"), m.Config.Task.Name)
 	}
-	if o.Top < 0 || o.Top > MaxBeam && (m.Config.Kind().AnswerUnits || m.Config.Kind().Masks) {
-		return setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
+	if d.Predict != nil {
+		return d.Predict
 	}
-	if m.Config.Kind().Embeds {
-		return fmt.Errorf("the model %s has no answers: it makes vectors of texts, with Model.Embed or heed embed", m.Config.Task.Name)
-	}
-	if o.Top > 0 && m.Config.Kind().Numbers {
+	if o.Top > 0 && d.Top == 0 {
 		return setting.Errorf("%s is for answers that the model chooses: the task %s answers with one number", setting.Path("top"), m.Config.Task.Name)
 	}
-	return o.Threshold.check(&m.Config)
+	if o.Top < 0 || o.Top > d.Top {
+		return setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
+	}
+	return o.Threshold.check(m.Config)
 }
 
 // read asks the network about each input, and the linear model if their answers are mixed. The queries have the fields
@@ -111,7 +111,7 @@ func (m *Model) read(ctx context.Context, inputs []string, q query, beam int) (a
 	}
 	for i := range rows {
 		if !q.keep {
-			rows[i].choices = m.network.(mixer).mixed(rows[i], q.mixture)
+			rows[i].choices = m.Network.(mixer).mixed(rows[i], q.mixture)
 		}
 	}
 	return answers, rows, nil
@@ -119,11 +119,11 @@ func (m *Model) read(ctx context.Context, inputs []string, q query, beam int) (a
 
 // addLinear adds the scores of the linear model to the queries of inputs.
 func (m *Model) addLinear(ctx context.Context, inputs []string, rows []query) error {
-	scores, err := m.linear.SourceScores(ctx, &m.Config.Task, linear.Rows{N: len(rows), Text: func(i int) string { return inputs[rows[i].place] }})
+	scores, err := m.Linear.SourceScores(ctx, &m.Config.Task, linear.Rows{N: len(rows), Text: func(i int) string { return inputs[rows[i].place] }})
 	if err != nil {
 		return err
 	}
-	each := m.linear.Outputs()
+	each := m.Linear.Outputs()
 	for i := range rows {
 		n := len(scores[i]) / each
 		if targets := rows[i].targets; targets != nil { // a source that is too long has fewer
@@ -144,19 +144,19 @@ func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) error {
 	for _, q := range rows {
 		a, seen := &answers[q.place], map[string]bool{}
 		if o.Threshold != (Threshold{}) {
-			label, _, err := m.network.answer(q.choices[0])
+			label, _, err := m.Network.answer(q.choices[0])
 			if err != nil {
 				return err
 			}
 			o.Threshold.put(q.choices, label)
 		}
 		for i, c := range q.choices {
-			text, number, err := m.network.answer(c)
+			text, number, err := m.Network.answer(c)
 			if err != nil {
 				return err
 			}
 			if i == 0 {
-				a.Text, a.Number, a.LogProb, a.Spans = text, number, c.logProb, m.network.spans(a.Input, c)
+				a.Text, a.Number, a.LogProb, a.Spans = text, number, c.logProb, m.Network.spans(a.Input, c)
 			}
 			if len(a.Top) == o.Top {
 				break
@@ -169,6 +169,3 @@ func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) error {
 	}
 	return nil
 }
-
-// MaxBeam is the greatest Beam of PredictOptions.
-const MaxBeam = 1 << 10

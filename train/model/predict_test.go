@@ -102,7 +102,7 @@ func (f failing) predictor(batchShape) (predictor, error) {
 // A panic of a network, on a goroutine of the model, is passed on.
 func TestPanicOfNetwork(t *testing.T) {
 	m := ruleModel(t, "reverse")
-	m.network = failing{m.network, func() { panic("no graph") }}
+	m.Network = failing{m.Network, func() { panic("no graph") }}
 	defer func() {
 		if x := fmt.Sprint(recover()); !strings.Contains(x, "no graph") || !strings.Contains(x, "predict_test.go") {
 			t.Errorf("got the panic %v, want one that says no graph and has the stack", x)
@@ -115,6 +115,6 @@ func TestPanicOfNetwork(t *testing.T) {
 // The end of a goroutine of the model is an error.
 func TestGoexitOfNetwork(t *testing.T) {
 	m := ruleModel(t, "reverse")
-	m.network = failing{m.network, runtime.Goexit}
+	m.Network = failing{m.Network, runtime.Goexit}
 	must.Refuse(m.PredictAll(t.Context(), []string{"gorgonia"}, PredictOptions{}))(t, "runtime.Goexit")
 }

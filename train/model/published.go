@@ -3,7 +3,6 @@ package model
 import (
 	"archive/zip"
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -72,32 +71,10 @@ func (s *publishedStart) suit(kind data.Kind) error {
 			*id = -1
 		}
 	}
-	switch k := KindOf(kind); {
-	case k.Name == "" && m.Head != "mask", k.Generates && m.Head == "text", k.Masks && m.Head == "mask", k.Pairs && m.Head == "classes":
-	case k.Generates:
-		return fmt.Errorf("a task of kind %s needs a model that predicts the next token, and this one doesn't", kind)
-	case k.Masks && m.Causal:
-		return fmt.Errorf("a task of kind %s needs a model in which each token sees those after it, and this one is a language model", kind)
-	case k.Masks: // without a head for masks, the embeddings are the weight of a head
-		*m = m.States()
-		m.Model.Tied, m.Model.EmbeddingScale = true, cmp.Or(m.Model.EmbeddingScale, 1)
-	case k.Sequences:
-		return fmt.Errorf("a task of kind %s can't start from a published model", kind)
-	case k.Pairs:
-		classifier := layers.SequenceClassifierConfig{Pooling: m.Pooling}
-		if m.Causal && m.Pooling == layers.MeanPooling {
-			classifier.Pooling = layers.LastPooling
-		}
-		if pad := m.Pad; m.Causal && pad >= 0 && classifier.Pooling == layers.LastPooling {
-			classifier.Pad = &pad
-		}
-		*m = m.States()
-		classifier.Model = m.Model
-		m.Head, m.Labels, m.Classifier = "classes", nil, &classifier
-	default:
-		*m = m.States()
+	if kind == "" && m.Head != "mask" {
+		return nil
 	}
-	return nil
+	return headOf(kind).suit(m)
 }
 
 // folder returns the folder with the model and its tokenizer.

@@ -10,12 +10,33 @@ import (
 	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/pretrained"
 )
 
 // A reader is the part of a network that reads batches of ids.
 type reader struct {
 	*Model
 	net func(b *layers.Build, inputs G.Nodes) (*G.Node, error)
+}
+
+// pooledHead is the part that heads with one output per row share.
+type pooledHead struct{ bare }
+
+func (pooledHead) suit(m *pretrained.Config) error {
+	if m.Head == "classes" {
+		return nil
+	}
+	classifier := layers.SequenceClassifierConfig{Pooling: m.Pooling}
+	if m.Causal && m.Pooling == layers.MeanPooling {
+		classifier.Pooling = layers.LastPooling
+	}
+	if pad := m.Pad; m.Causal && pad >= 0 && classifier.Pooling == layers.LastPooling {
+		classifier.Pad = &pad
+	}
+	*m = m.States()
+	classifier.Model = m.Model
+	m.Head, m.Labels, m.Classifier = "classes", nil, &classifier
+	return nil
 }
 
 // pooled returns the function net of a reader for one output per row: an encoder, pooling over its positions, and a
@@ -37,7 +58,7 @@ func (r reader) spans(string, choice) []Span { return nil }
 // each target (B, TargetLen), if the Layout has a Start; and the segment of each id (B, Len), if it has Segments.
 func (r reader) Inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
 	nodes := G.Nodes{ops.IntNode(g, "ids", size, l.Len)}
-	if !r.Config.Kind().Causal {
+	if !r.Config.about().causal {
 		nodes = append(nodes, ops.IntNode(g, "lengths", size, 0))
 	}
 	if r.layout.Start >= 0 {
@@ -51,7 +72,7 @@ func (r reader) Inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
 
 func (r reader) Values(b data.Batch) []*tensor.Dense {
 	values := []*tensor.Dense{ops.IntTensor(b.Inputs, b.Size, b.Len)}
-	if !r.Config.Kind().Causal {
+	if !r.Config.about().causal {
 		values = append(values, ops.IntTensor(b.Lengths, b.Size, 0))
 	}
 	if b.DecoderInputs != nil {

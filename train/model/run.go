@@ -100,17 +100,17 @@ func (s runStart) complete(m *Model, metadata map[string]string) (err error) {
 	if err != nil {
 		return err
 	}
-	m.linear, err = s.saved.ReadLinear(s.Folder, s.id())
+	m.Linear, err = s.saved.ReadLinear(s.Folder, s.id())
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && m.Mixture.Linear > 0:
 		return s.Missing(runfolder.BaselineFile, runfolder.WeightsFile)
 	case errors.Is(err, fs.ErrNotExist):
-		m.noLinear = s.Lacks(runfolder.BaselineFile)
+		m.NoLinear = s.Lacks(runfolder.BaselineFile)
 		return nil
-	case err != nil || m.linear.Width() == 0:
+	case err != nil || m.Linear.Width() == 0:
 		return err
 	}
-	if m.linear.Vectors, err = m.Features(); err != nil {
+	if m.Linear.Vectors, err = m.Features(); err != nil {
 		return s.baseError(err)
 	}
 	return nil

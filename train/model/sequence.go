@@ -2,15 +2,28 @@ package model
 
 import (
 	"context"
+	"fmt"
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
+	"github.com/heed-go/heed/layers/pretrained"
 )
 
-// sequenceNetwork makes a network that writes answers symbol by symbol.
-func sequenceNetwork(m *Model) (network, error) {
+// sequenceHead writes answers symbol by symbol.
+type sequenceHead struct{}
+
+func (sequenceHead) about() facts {
+	return facts{kind: data.KindSeq2Seq, use: "predict", rows: true, decoder: true, top: MaxBeam, units: "characters, tokens, words, bpe", answers: "characters, tokens, bpe"}
+}
+
+func (sequenceHead) suit(*pretrained.Config) error {
+	return fmt.Errorf("a task of kind %s can't start from a published model", data.KindSeq2Seq)
+}
+
+func (sequenceHead) network(m *Model) (network, error) {
 	net, err := layers.NewEncoderDecoder(m.Params, layers.EncoderDecoderConfig{
 		Model: m.Config.Model, TargetVocab: m.layout.TargetTokens, DecoderLayers: m.Config.DecoderLayers,
 		Shared: m.Config.Task.Source != nil && m.Config.Task.Target == nil, // one vocabulary

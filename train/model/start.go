@@ -147,7 +147,7 @@ func ReadConfig(dir, base string, kind data.Kind, rules ...data.Rule) (c Config,
 	if err == nil && c.Published() {
 		var model publishedStart
 		model, err = openArchive(c.Archive, kind)
-		c.LowRank.Joint = model.model.Joint()
+		c.From.LowRank.Joint = model.model.Joint()
 	}
 	return c, training, err
 }

@@ -3,12 +3,19 @@ package model
 import (
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/score"
 )
 
-// tagNetwork makes a network that gives each symbol of a source one tag.
-func tagNetwork(m *Model) (network, error) {
+// tagHead gives each symbol of a source one tag. Units can't be byte pairs: only a part of a word would have the tag.
+type tagHead struct{ bare }
+
+func (tagHead) about() facts {
+	return facts{kind: data.KindTagging, use: "predict", rows: true, aligned: true, linear: true, top: MaxBeam, units: "characters, tokens, words", answers: "characters, tokens"}
+}
+
+func (tagHead) network(m *Model) (network, error) {
 	net, err := layers.NewEncoder(m.Params, m.Config.Model)
 	m.features = func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		x, err := net.States(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Dim)

@@ -2,15 +2,31 @@ package model
 
 import (
 	"context"
+	"fmt"
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
+	"github.com/heed-go/heed/layers/pretrained"
 )
 
-// tokenNetwork makes a network that predicts the next symbol of a text.
-func tokenNetwork(m *Model) (network, error) {
+// textHead predicts the next symbol of a text.
+type textHead struct{}
+
+func (textHead) about() facts {
+	return facts{kind: data.KindText, use: "generate", aligned: true, causal: true, top: unlimited, units: "characters, bpe"}
+}
+
+func (textHead) suit(m *pretrained.Config) error {
+	if m.Head != "text" {
+		return fmt.Errorf("a task of kind %s needs a model that predicts the next token, and this one doesn't", data.KindText)
+	}
+	return nil
+}
+
+func (textHead) network(m *Model) (network, error) {
 	net, err := layers.NewDecoder(m.Params, m.Config.Model)
 	if err != nil {
 		return nil, err
@@ -36,7 +52,7 @@ func (w writer) predictor(s batchShape) (predictor, error) {
 	if !w.Config.Published() {
 		return w.classifier.predictor(s)
 	}
-	_, target := w.coder.Tokenizers()
+	_, target := w.Coder.Tokenizers()
 	session, err := decode.New(w.net, decode.Config{Adapter: w.adapter, Batch: s.size, Capacity: s.width, Vocab: min(target.Len(), w.layout.Tokens), Cores: s.cores})
 	if err != nil {
 		return nil, err

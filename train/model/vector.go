@@ -5,11 +5,18 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
 )
 
-// vectorNetwork makes a network whose outputs are vectors of texts.
-func vectorNetwork(m *Model) (network, error) {
+// vectorHead makes vectors of texts.
+type vectorHead struct{ bare }
+
+func (vectorHead) about() facts {
+	return facts{kind: data.KindEmbed, use: "embed", rows: true, vectors: true, units: "characters, tokens, words, bpe"}
+}
+
+func (vectorHead) network(m *Model) (network, error) {
 	net, err := layers.NewEncoder(m.Params, m.Config.Model)
 	if err != nil {
 		return nil, err

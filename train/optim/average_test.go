@@ -16,7 +16,7 @@ func TestAverage(t *testing.T) {
 		dtype, decay := []tensor.Dtype{tensor.Float32, tensor.Float64}[k%2], []float64{0, 0.9, 0.999999}[k/2]
 		params := newModel(dtype)
 		average, solver := &optim.Average{Decay: decay}, optim.NewAdamW(0.1)
-		wantError(t, "Swap before the first Update", average.Swap(valueGrads(params)), "call Update")
+		must.Fail(t, average.Swap(valueGrads(params)), "call Update")
 		var want [][]float64
 		for number := range 20 {
 			step(t, solver, params, number)
@@ -61,7 +61,7 @@ func TestAverageErrors(t *testing.T) {
 	params := newModel(tensor.Float64)
 	update := func(want string, a optim.Average, params ...*parameter) {
 		t.Helper()
-		wantError(t, "Update", a.Update(valueGrads(params)), want)
+		must.Fail(t, a.Update(valueGrads(params)), want)
 	}
 	update("Decay must be at least 0 and below 1, for example 0.999, got 1", optim.Average{Decay: 1}, params...)
 	with := func(values ...*tensor.Dense) optim.Average { return optim.Average{Decay: 0.9, Values: values} }

@@ -67,7 +67,7 @@ func TestGradients(t *testing.T) {
 func TestGradientsMissing(t *testing.T) {
 	g := G.NewGraph()
 	x := G.NewVector(g, tensor.Float64, G.WithShape(2), G.WithName("x"), G.WithInit(G.Zeroes()))
-	wantError(t, "without a gradient", optim.NewAdamW(1).Step(optim.Gradients(G.Nodes{x}, nil)), "x has no gradient")
+	must.Fail(t, optim.NewAdamW(1).Step(optim.Gradients(G.Nodes{x}, nil)), "x has no gradient")
 }
 
 // TestGradientsOfAnotherShape passes the gradients in the wrong order: every solver must return an error.
@@ -83,6 +83,6 @@ func TestGradientsOfAnotherShape(t *testing.T) {
 	defer vm.Close()
 	must.Do(t, vm.RunAll())
 	for _, solver := range []G.Solver{optim.NewAdamW(1), G.NewVanillaSolver()} {
-		wantError(t, solver, solver.Step(model), "b has shape (3, 2), but its gradient has shape (2, 3)")
+		must.Fail(t, solver.Step(model), "b has shape (3, 2), but its gradient has shape (2, 3)")
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -57,14 +56,6 @@ func near(t *testing.T, what string, got *tensor.Dense, want []float64, tol floa
 		if w := want[i]; !(math.Abs(x-w) <= tol*math.Max(1, math.Abs(w))) {
 			t.Fatalf("%s: element %d is %v, want %v", what, i, x, w)
 		}
-	}
-}
-
-// wantError checks that err is an error that contains a text, or nil if the text is empty.
-func wantError(t *testing.T, what any, err error, text string) {
-	t.Helper()
-	if (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), text) {
-		t.Errorf("%v: got the error %v, want one that contains %q (none if empty)", what, err, text)
 	}
 }
 

@@ -28,7 +28,7 @@ func WriteEvaluation(ctx context.Context, w io.Writer, name string, m *model.Mod
 	if err := v.show(ctx, r); err != nil {
 		return err
 	}
-	v.Lead, v.Tiles = scored(judge.ScoresOf(m, nil, r), r, baselineName(m.Config.Kind()))
+	v.Lead, v.Tiles = scored(judge.ScoresOf(m, nil, r), r, judge.KindOf(m.Config).Baseline)
 	return write(w, "evaluation", v.Title, v)
 }
 

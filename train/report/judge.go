@@ -55,8 +55,8 @@ func (v *answers) judge(ctx context.Context) error {
 	if len(examples) == 0 {
 		return nil
 	}
-	some := spread(examples, v.Config.Kind().Sequences)
-	if k := v.Config.Kind(); (v.twoLabels() || k.Embeds) && !v.Config.Drawn() && len(examples) <= judgedAll {
+	some := spread(examples, v.Config.Task.MaxAnswer > 0)
+	if (v.twoLabels() || v.Config.Task.Texts > 0) && !v.Config.Drawn() && len(examples) <= judgedAll {
 		some = examples // a rare label has too few rows in a sample, and a rank depends on the number of texts
 	}
 	r, err := judge.Answers(ctx, v.Model, some, model.PredictOptions{})
@@ -68,21 +68,21 @@ func (v *answers) judge(ctx context.Context) error {
 }
 
 // twoLabels reports whether an answer is one of two labels.
-func (v *answers) twoLabels() bool { return v.Config.Kind().Classes && len(v.Config.Task.Classes) == 2 }
+func (v *answers) twoLabels() bool { return len(v.Config.Task.Classes) == 2 }
 
 // show adds the answers of a report to the page.
 func (v *answers) show(ctx context.Context, r *judge.Report) error {
 	v.Report = r
-	switch k := v.Config.Kind(); {
-	case k.Numbers, k.Embeds:
+	switch {
+	case judge.KindOf(v.Config).Right == "":
 		if v.Scatter, v.Far = scatterOf(r, v.apart); v.Private {
 			v.Far = nil
 		}
-		if k.Embeds && v.Scatter == nil && !v.Private {
+		if v.Scatter == nil && v.Config.Describe().Predict != nil && !v.Private {
 			return v.showRanks(ctx)
 		}
 		return nil
-	case k.Classes:
+	case len(r.Classes.Classes()) > 0 && (v.Config.Task.Classes != nil || v.Config.Task.Target != nil):
 		v.Confusion = confusionOf(&r.Classes)
 		if v.twoLabels() {
 			v.Binary = binaryOf(r, v.Config.Task.Classes)
@@ -111,7 +111,7 @@ func (v *answers) show(ctx context.Context, r *judge.Report) error {
 	}
 	slices.Reverse(right) // lowest probability first
 	groups, titles, limit := [][]judge.Judged{wrong}, []string{"Wrong answers, highest confidence first"}, shownExamples
-	if v.whole && !v.Config.Kind().AnswerUnits {
+	if v.whole && r.Units == "" {
 		groups, titles = byClass(r.Classes.Classes(), wrong)
 		limit = max(1, min(limit, listedMistakes/max(1, len(groups))))
 		v.Unlisted = max(0, len(groups)-listedMistakes)
@@ -156,8 +156,8 @@ func (v *answers) list(ctx context.Context, judged []judge.Judged, limit int) (l
 	for _, j := range judged {
 		apart := j
 		apart.Source = v.apart(j.Source)
-		e := exampleOf(apart, v.Config.Kind().AnswerUnits, v.Report.Units)
-		if v.Config.Kind().Embeds {
+		e := exampleOf(apart, v.Report.Units)
+		if v.Config.Describe().Predict != nil {
 			e.Sure = fmt.Sprint(1 + j.Edits)
 		}
 		if len(list) == limit || seen[e] {
@@ -204,14 +204,14 @@ func spread(examples []data.Example, pairs bool) []data.Example {
 
 // exampleOf returns a judged example in the form that the page shows. It marks where a wrong answer differs from the
 // right one only if an answer has several units: the letters of a label mean nothing.
-func exampleOf(j judge.Judged, several bool, units tokenizer.Units) example {
+func exampleOf(j judge.Judged, units tokenizer.Units) example {
 	e := example{Source: shown(j.Source), Answered: j.Answer.Err == nil, Sure: percent(math.Exp(j.Answer.LogProb))}
 	e.Found, e.Marked = entityList(j.Answer.Spans), entityList(j.Spans)
 	if j.Right {
 		e.Answer.Before = shown(j.Answer.Text)
 		return e
 	}
-	if !several {
+	if units == "" {
 		e.Answer.Before, e.Want.Before = shown(j.Answer.Text), shown(j.References[0])
 		return e
 	}

@@ -288,7 +288,7 @@ func (r *Run) scoreTiles(c train.Check) (tiles []tile) {
 	name, ok := strings.CutPrefix(r.Config.Stopping.Monitor, "val_")
 	if x, known := c.Metrics["val_"+name]; ok && known && name != r.scoreName() && c.Validated {
 		value := short(x)
-		if r.kind.Classes {
+		if r.kind.Right != "" {
 			value = percent(x)
 		}
 		add(name, value)

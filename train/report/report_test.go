@@ -32,7 +32,7 @@ func trained(t *testing.T, name, content string, change func(c *task.Config)) (*
 	c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.MaxEpochs, c.Data.Validation = 16, 10, 2, 100
 	if content != "" {
 		c.Data.File = filepath.Join(t.TempDir(), "data.tsv")
-		if c.Kind().Rows {
+		if c.Describe().Rows == nil {
 			c.Training.StepsPerEpoch, c.Data.Validation = 0, 30
 		}
 		must.Do(t, os.WriteFile(c.Data.File, []byte(content), 0o666))
@@ -217,8 +217,10 @@ func TestCharts(t *testing.T) {
 	if got := fmt.Sprint(times[0].finite(), times[1], times[2].finite()); got != "false 2 false" {
 		t.Errorf("if only the second time is known, the curve is %v, want its second value to be 2 and the others to be NaN", times)
 	}
-	if b, err := times[0].MarshalJSON(); err != nil || string(b) != "null" {
-		t.Errorf("an unknown time is %s in JSON, %v, want null", b, err)
+	for x, want := range map[number]string{times[0]: "null", 1. / 3: "0.3333333", 123_456_789: "1.23456789e+08"} {
+		if b, err := x.MarshalJSON(); err != nil || string(b) != want {
+			t.Errorf("%v is %s in JSON, %v, want %s", float64(x), b, err, want)
+		}
 	}
 }
 
@@ -401,10 +403,10 @@ func TestDiffer(t *testing.T) {
 // A wrong label stands beside the right one as it is. A wrong sequence has a mark where it differs.
 func TestExampleOfMarksSequencesOnly(t *testing.T) {
 	wrong := judge.Judged{Source: "a", References: []string{"shipping"}, Answer: model.Answer{Text: "shopping"}}
-	if e := exampleOf(wrong, false, tokenizer.Characters); e.Answer != (parts{Before: "shopping"}) || e.Want != (parts{Before: "shipping"}) {
+	if e := exampleOf(wrong, ""); e.Answer != (parts{Before: "shopping"}) || e.Want != (parts{Before: "shipping"}) {
 		t.Errorf("for a label, got %+v and %+v, want both without a middle", e.Answer, e.Want)
 	}
-	if e := exampleOf(wrong, true, tokenizer.Characters); e.Answer != (parts{"sh", "o", "pping"}) || e.Want != (parts{"sh", "i", "pping"}) {
+	if e := exampleOf(wrong, tokenizer.Characters); e.Answer != (parts{"sh", "o", "pping"}) || e.Want != (parts{"sh", "i", "pping"}) {
 		t.Errorf("for a sequence, got %+v and %+v, want the middles o and i", e.Answer, e.Want)
 	}
 }
@@ -538,7 +540,7 @@ func TestCompare(t *testing.T) {
 func TestMonitoredTiles(t *testing.T) {
 	r := &Run{
 		Config:       train.Config{Stopping: train.StoppingConfig{Monitor: "val_recall[odd]", Mode: "max"}},
-		kind:         judge.Kind{Kind: model.Kind{Classes: true}},
+		kind:         judge.Kind{Right: "right"},
 		mostFrequent: func(metric string) (string, float64, bool) { return "even", 0.9, metric == "accuracy" },
 	}
 	r.kind.Score.Name, r.kind.Score.Share = "accuracy", true

@@ -38,7 +38,7 @@ func FromTask(dir string, t *task.Run) *Run {
 		Settings: settings,
 		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), kind: judge.KindOf(&c.Config), stepSeconds: t.Seconds, described: describedRows(&c.Config, "", false),
 	}
-	if r.kind.AnswerUnits || r.kind.Generates { // otherwise an answer is one label or number in any units
+	if does := c.Describe(); does.Units != "" || does.Generate == nil { // otherwise an answer is one label or number in any units
 		r.units = fmt.Sprint(c.Data.SourceUnits, c.Data.TargetUnits)
 	}
 	if unit := r.kind.LossUnit; unit != "" {
@@ -52,7 +52,7 @@ func FromTask(dir string, t *task.Run) *Run {
 	if score, value, ok := textScore(t); ok {
 		r.texts = append(r.texts, tile{short(value), "validation " + spoken(score)})
 		if b, ok := t.Baseline[score]; ok {
-			r.texts = append(r.texts, tile{short(b), spoken(score) + " of " + baselineName(r.kind.Kind)})
+			r.texts = append(r.texts, tile{short(b), spoken(score) + " of " + r.kind.Baseline})
 		}
 	}
 	if c.Data.Tokens > 0 { // a text
@@ -81,18 +81,10 @@ func kept(t *task.Run) train.Check {
 
 // textScore returns the score of all validation rows together, if the rows have several texts.
 func textScore(t *task.Run) (name string, value float64, known bool) {
-	if s := t.Summary; t.Config.Kind().Embeds && s != nil && s.ValScore != nil {
+	if s := t.Summary; t.Config.Task.Texts > 0 && s != nil && s.ValScore != nil {
 		return s.ScoreName, *s.ValScore, true
 	}
 	return "", 0, false
-}
-
-// baselineName names the simple model beside which pages show a model.
-func baselineName(k model.Kind) string {
-	if k.Embeds {
-		return "TF-IDF of words"
-	}
-	return "a linear baseline"
 }
 
 // learned returns the name of the task and the score of the check whose weights are kept, in words.
@@ -115,9 +107,9 @@ func learned(t *task.Run, best train.Check) string {
 	}
 	beside := ""
 	if b, ok := t.Baseline[name]; ok && k.Score.Share {
-		beside = fmt.Sprintf("; %s has %s", baselineName(k.Kind), percent(b))
+		beside = fmt.Sprintf("; %s has %s", k.Baseline, percent(b))
 	} else if ok {
-		beside = fmt.Sprintf("; %s has %s", baselineName(k.Kind), short(b))
+		beside = fmt.Sprintf("; %s has %s", k.Baseline, short(b))
 	}
 	switch {
 	case !known || !best.Validated:
@@ -168,7 +160,7 @@ func (r *Run) AddAnswers(ctx context.Context, m *model.Model, t *task.Task) erro
 	if err := templates.ExecuteTemplate(&html, "answers", v); err != nil {
 		return err
 	}
-	r.examples, r.described, r.Params = template.HTML(html.String()), describedRows(&m.Config, described, r.Private), cmp.Or(r.Params, m.Params.Count())
+	r.examples, r.described, r.Params = template.HTML(html.String()), describedRows(m.Config, described, r.Private), cmp.Or(r.Params, m.Params.Count())
 	return nil
 }
 
@@ -179,7 +171,7 @@ func smoothed(c *task.Config) string {
 		return ""
 	}
 	right, product := "the right class", ""
-	if c.Kind().AnswerUnits {
+	if c.Describe().Units != "" {
 		right, product = "each right symbol", ", the product over its symbols,"
 	}
 	return fmt.Sprintf("With targets smoothed by %v, training aims at a probability of %s for %s, not 100 %%. So the confidence in an answer%s stays below 100 %% even if the model is always right.",
@@ -188,7 +180,7 @@ func smoothed(c *task.Config) string {
 
 // sample adds a text written by a text model.
 func (v *answers) sample(ctx context.Context) error {
-	if !v.Config.Kind().Generates {
+	if v.Config.Describe().Generate != nil {
 		return nil
 	}
 	var s strings.Builder

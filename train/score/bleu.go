@@ -27,11 +27,6 @@ type BLEU struct {
 
 	right, total      [bleuLongest]int // matches and n-grams, by length − 1
 	length, reference int              // tokens in the answers, and in their closest references
-
-	grams  ngrams
-	ids    map[string]uint32 // ids of the answer's tokens, from 1; all other tokens have id 0
-	units  []uint32
-	limits []int
 }
 
 const bleuLongest = 4
@@ -43,42 +38,37 @@ func (b *BLEU) Add(answer string, references ...string) {
 		split = tokens13a
 	}
 	tokens := split(answer)
-	if b.ids == nil || len(b.ids) > large {
-		b.ids = map[string]uint32{}
-	}
-	clear(b.ids)
+	ids := make(map[string]uint32, len(tokens)) // of the answer's tokens, from 1; all other tokens have id 0
 	for _, token := range tokens {
-		if b.ids[token] == 0 {
-			b.ids[token] = uint32(len(b.ids) + 1)
+		if ids[token] == 0 {
+			ids[token] = uint32(len(ids) + 1)
 		}
 	}
-	b.grams.longest = bleuLongest
-	b.grams.index(b.encode(tokens))
-	b.limits = append(b.limits[:0], make([]int, len(b.grams.length))...)
+	encode := func(tokens []string) []uint32 {
+		units := make([]uint32, len(tokens))
+		for i, token := range tokens {
+			units[i] = ids[token]
+		}
+		return units
+	}
+	grams := ngramsOf(encode(tokens), bleuLongest)
+	limits := make([]int, len(grams.length))
 	closest := -1
 	for _, reference := range orEmpty(references) {
 		words := split(reference)
-		for node, n := range b.grams.count(b.encode(words)) {
-			b.limits[node] = max(b.limits[node], n)
+		for node, n := range grams.count(encode(words)) {
+			limits[node] = max(limits[node], n)
 		}
 		if d, least := away(len(words), len(tokens)), away(closest, len(tokens)); closest < 0 || d < least || d == least && len(words) < closest {
 			closest = len(words)
 		}
 	}
-	b.grams.matches(b.right[:], b.limits)
+	grams.matches(b.right[:], limits)
 	for n := range bleuLongest {
 		b.total[n] += max(len(tokens)-n, 0)
 	}
 	b.length += len(tokens)
 	b.reference += closest
-}
-
-func (b *BLEU) encode(tokens []string) []uint32 {
-	b.units = b.units[:0]
-	for _, token := range tokens {
-		b.units = append(b.units, b.ids[token])
-	}
-	return b.units
 }
 
 func away(a, b int) int { return max(a-b, b-a) }

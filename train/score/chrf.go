@@ -13,12 +13,7 @@ package score
 //	chrF = 100 · (1 + β²) · P · R / (β² · P + R)
 //
 // If an answer has several references, only the one with the highest chrF counts; of equal ones, the first.
-type CHRF struct {
-	stats  chrStats
-	grams  ngrams
-	answer []uint32
-	other  []uint32
-}
+type CHRF struct{ stats chrStats }
 
 const (
 	chrLongest = 6
@@ -30,20 +25,19 @@ type chrStats struct{ answer, reference, common [chrLongest]int }
 
 // Add adds an answer.
 func (c *CHRF) Add(answer string, references ...string) {
-	c.grams.longest = chrLongest
-	c.answer = characters(c.answer, answer)
-	c.grams.index(c.answer)
+	units := characters(answer)
+	grams := ngramsOf(units, chrLongest)
 	var best chrStats
 	highest := -1.0
 	for _, reference := range orEmpty(references) {
-		c.other = characters(c.other, reference)
+		other := characters(reference)
 		var s chrStats
 		for n := range chrLongest {
-			if s.reference[n] = max(len(c.other)-n, 0); s.reference[n] > 0 {
-				s.answer[n] = max(len(c.answer)-n, 0)
+			if s.reference[n] = max(len(other)-n, 0); s.reference[n] > 0 {
+				s.answer[n] = max(len(units)-n, 0)
 			}
 		}
-		c.grams.matches(s.common[:], c.grams.count(c.other))
+		grams.matches(s.common[:], grams.count(other))
 		if f := s.score(chrBeta); f > highest {
 			best, highest = s, f
 		}
@@ -74,9 +68,8 @@ func (s *chrStats) score(beta float64) float64 {
 	return 100 * (1 + beta*beta) * precision * recall / (beta*beta*precision + recall)
 }
 
-// characters returns the characters of text that aren't white space. It overwrites units.
-func characters(units []uint32, text string) []uint32 {
-	units = units[:0]
+// characters returns the characters of text that aren't white space.
+func characters(text string) (units []uint32) {
 	for _, r := range text {
 		if !isSpace(r) {
 			units = append(units, uint32(r))

@@ -10,19 +10,11 @@ type ngrams struct {
 	child   map[uint64]uint32 // each node's children; a key has the node (high 32 bits) and the next unit
 	length  []int             // length of each node's n-gram; node 0 is the root, with length 0
 	answer  []int             // how often the answer has each node's n-gram
-	other   []int             // how often a reference has each node's n-gram
 }
 
-// A map with more than large keys is replaced, because clearing it for every short answer would be slow.
-const large = 1 << 12
-
-// index replaces the answer's n-grams.
-func (g *ngrams) index(units []uint32) {
-	if g.child == nil || len(g.child) > large {
-		g.child = map[uint64]uint32{}
-	}
-	clear(g.child)
-	g.length, g.answer = append(g.length[:0], 0), append(g.answer[:0], 0)
+// ngramsOf returns the answer's n-grams, up to the longest.
+func ngramsOf(units []uint32, longest int) *ngrams {
+	g := &ngrams{longest: longest, child: make(map[uint64]uint32, longest*len(units)), length: []int{0}, answer: []int{0}}
 	for i := range units {
 		node := uint32(0)
 		for n, unit := range units[i:min(i+g.longest, len(units))] {
@@ -37,12 +29,12 @@ func (g *ngrams) index(units []uint32) {
 			node = next
 		}
 	}
+	return g
 }
 
-// count returns how often each n-gram of the answer occurs in a reference, by node. The next call overwrites the
-// result.
+// count returns how often each n-gram of the answer occurs in a reference, by node.
 func (g *ngrams) count(units []uint32) []int {
-	g.other = append(g.other[:0], make([]int, len(g.length))...)
+	counts := make([]int, len(g.length))
 	for i := range units {
 		node := uint32(0)
 		for _, unit := range units[i:min(i+g.longest, len(units))] {
@@ -50,11 +42,11 @@ func (g *ngrams) count(units []uint32) []int {
 			if !ok {
 				break // the answer has no longer n-gram with this beginning either
 			}
-			g.other[next]++
+			counts[next]++
 			node = next
 		}
 	}
-	return g.other
+	return counts
 }
 
 // matches adds the number of matches of each length to sums[length−1]. The argument count is the result of g.count for

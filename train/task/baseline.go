@@ -30,7 +30,7 @@ func linearRows(p rows.Part) linear.Rows {
 func (t *Task) fitLinear(ctx context.Context, vectors beside.Vectors, bare bool) (*beside.Model, float64, error) {
 	c, s := &t.Config, t.set.(*rowSet)
 	o := fit.Options{Pairs: c.Task.Pairs, Seed: c.Seed, Bare: bare, Weights: t.classWeights}
-	if c.Kind().Aligned {
+	if t.kind.about().symbols {
 		o.Grams = linear.TokenGrams
 	}
 	if vectors != nil {
@@ -49,13 +49,13 @@ func (t *Task) fitLinear(ctx context.Context, vectors beside.Vectors, bare bool)
 			parts[i].targets = append(parts[i].targets, targetsOf(answer)...)
 		}
 	}
-	m, held, err := kind.fit(ctx, parts[0], parts[1], t.Coder().Layout().Classes, o)
+	m, held, err := kind.fit(ctx, parts[0], parts[1], t.Coder.Layout().Classes, o)
 	if err != nil {
 		return nil, 0, err
 	}
 	l := &beside.Model{Model: m, Vectors: vectors}
 	l.Remember(s.Validation.Example, l.ScoresOf(parts[1].texts, 0), starts)
-	if t.few() && !c.Kind().Aligned {
+	if t.few() && !t.kind.about().symbols {
 		l.Held, err = t.heldText(held)
 	}
 	return l, held.loss(logit.Mixture{Linear: 1}, t.classWeights), err
@@ -86,10 +86,13 @@ func (t *Task) heldText(held sides) (string, error) {
 	return metrics.Text(about, judge.KindOf(&t.Config.Config).Metrics, r.Values()), nil
 }
 
+// hasLinear reports whether a linear model can stand beside the network.
+func (t *Task) hasLinear() bool { return t.Config.FromRows() && t.kind.about().linear != nil }
+
 // fitBaseline fits the baseline, if the task has one: the linear model that is compared with the network, and whose
 // answers are mixed with those of the network.
 func (t *Task) fitBaseline(ctx context.Context) error {
-	if l, _ := t.Linear(); !t.Config.Kind().Linear || l != nil {
+	if !t.hasLinear() || t.Linear != nil {
 		return nil
 	}
 	var vectors beside.Vectors
@@ -107,7 +110,7 @@ func (t *Task) fitBaseline(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.SetLinear(l)
+	t.Linear = l
 	r, err := judge.Baseline(ctx, t.Model, t.Examples())
 	if r != nil {
 		l.Values = r.Values()
@@ -117,7 +120,7 @@ func (t *Task) fitBaseline(ctx context.Context) error {
 
 // loadedWhole reports whether the model began with all the weights of another model that its features need.
 func (t *Task) loadedWhole() bool {
-	return t.Config.From.Dir != "" && t.unstarted == nil && t.Config.Kind().Linear &&
+	return t.Config.From.Dir != "" && t.unstarted == nil && t.hasLinear() &&
 		!slices.ContainsFunc(t.Loaded.Kept, func(name string) bool { return name != "head.weight" && name != "head.bias" })
 }
 
@@ -129,11 +132,11 @@ func (t *Task) takeBaseline(ctx context.Context, w *runfolder.Writer) error {
 		l.Vectors, err = t.Features()
 	}
 	if err == nil {
-		t.SetLinear(l)
+		t.Linear = l
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = t.fitBaseline(ctx)
-		if l, _ = t.Linear(); err == nil && l != nil {
+		if l = t.Linear; err == nil && l != nil {
 			err = w.WriteBaseline(t.Config.id(), l.Tensors(), l.Metadata())
 		}
 	}

@@ -65,7 +65,7 @@ func TestMixtureAtItsEnds(t *testing.T) {
 	mixedTasks(t, func(t *testing.T, c Config) {
 		task := made(t, c)
 		must.Do(t, task.fitBaseline(t.Context()))
-		l, _ := task.Linear()
+		l := task.Linear
 		if got := l.Width(); got != 0 && got != c.Model.Dim || (got > 0) != (c.From.Dir != "") {
 			t.Errorf("the vectors have %d numbers", got)
 		}
@@ -110,7 +110,7 @@ func TestBaselineInTheFolder(t *testing.T) {
 		run(t, resumed, part, train.RunOptions{})
 		wantFiles(t, part, dir, runfolder.BaselineFile, runfolder.WeightsFile, runfolder.CheckpointFile, runfolder.HistoryFile)
 		read := must.Get(ReadRun(dir))(t)
-		if l, _ := whole.Linear(); fmt.Sprint(read.Baseline) != fmt.Sprint(l.Values) {
+		if l := whole.Linear; fmt.Sprint(read.Baseline) != fmt.Sprint(l.Values) {
 			t.Errorf("the run has the baseline %v, want %v", read.Baseline, l.Values)
 		}
 		m := must.Get(Open(dir))(t)
@@ -235,7 +235,7 @@ func TestSolvedHead(t *testing.T) {
 				t.Fatalf("%s, mix %t: the run is %+v, %v; want one check", kind, mix, run, err)
 			}
 			m := must.Get(Open(dir))(t)
-			if l, _ := m.Linear(); mix != (m.Mixture.Linear == 1) || mix && l.Width() != m.Config.Model.Dim {
+			if l := m.Linear; mix != (m.Mixture.Linear == 1) || mix && l.Width() != m.Config.Model.Dim {
 				t.Errorf("%s, mix %t: the mixture is %+v", kind, mix, m.Mixture)
 			}
 			want := judged(t, task, task.Examples(), PredictOptions{})
@@ -245,7 +245,7 @@ func TestSolvedHead(t *testing.T) {
 			}
 			solved, _, err := task.fitLinear(t.Context(), must.Get(task.Features())(t), true)
 			must.Do(t, err)
-			task.SetLinear(solved)
+			task.Linear = solved
 			r := judgedAs(t, task, mixture{Linear: 1})
 			if alone := judgedAs(t, task, mixture{}); !mix && fmt.Sprint(r.Values()) != fmt.Sprint(alone.Values()) {
 				t.Errorf("%s: the linear model of vectors has %v, and the network with this head %v", kind, r.Values(), alone.Values())

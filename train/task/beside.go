@@ -59,7 +59,7 @@ func (t *Task) advice(s *Summary, score float64) string {
 		return ": it is hardly better than guesses; to compare texts, begin with a published model (--from)"
 	case t.Config.Solved():
 		return ": --tune lora or all learns more, and takes longer"
-	case t.Config.Kind().Linear && !t.Config.Mix:
+	case t.hasLinear() && !t.Config.Mix:
 		return ": more rows help most; --mix mixes the answers of both"
 	}
 	return ": more rows help most"

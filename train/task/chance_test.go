@@ -17,7 +17,7 @@ func TestGuesses(t *testing.T) {
 	task := &Task{Model: &Model{}, set: &rowSet{labels: &labelCounts{names: []string{"no", "yes"}, validates: []int{40, 60}, best: 1, total: 100}}}
 	task.Config.Data.File = "rows.tsv"
 	for _, kind := range []kind{classificationKind, embedKind, regressionKind} {
-		task.Config.Task.Kind = kind.about().Name
+		task.kind, task.Config.Task.Kind = kind, kind.about().name
 		for _, good := range []bool{false, true} {
 			count := 0
 			const times, n = 200, 100
@@ -37,7 +37,7 @@ func TestGuesses(t *testing.T) {
 					r.Numbers.Add(x/10, reference)
 				}
 				s := Score{Value: float64(right) / n}
-				switch kind.about().Name {
+				switch kind.about().name {
 				case data.KindEmbed:
 					s.Value = r.Ranking.MRR()
 				case data.KindRegression:
@@ -55,7 +55,7 @@ func TestGuesses(t *testing.T) {
 	scored := &Report{Judged: make([]Judged, 100), Numbers: score.Regression{}}
 	x := 0.5
 	scored.Judged[0].Answer.Number = &x
-	task.Config.Task.Kind = data.KindEmbed
+	task.kind, task.Config.Task.Kind = embedKind, data.KindEmbed
 	for value, want := range map[float64]bool{0.1: true, 0.2: false, -0.9: true} {
 		if got := task.guesses(scored, Score{Value: value}); got != want {
 			t.Errorf("a correlation of %v counts as guesses: %v", value, got)

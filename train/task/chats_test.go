@@ -49,7 +49,7 @@ func chatFile(t *testing.T, n int) string {
 func onChats(t *testing.T, from, file, tune string) Config {
 	t.Helper()
 	c := must.Get(Named("text", 0))(t)
-	c.Data.File, c.Tune = file, tune
+	c.Data.File, c.From.Tune = file, tune
 	must.Do(t, c.StartFrom(from))
 	c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 2, 0.01
 	return c
@@ -92,7 +92,7 @@ func TestChats(t *testing.T) {
 			before := must.Get(base.ScoreText(t.Context(), files, WindowOptions{}))(t)
 			c := onChats(t, published, file, tune)
 			task := made(t, c)
-			if steps := task.Config.Training.StepsPerEpoch; !task.Config.Chats() || steps < 14 || steps > 15 { // 110 conversations in batches of 8, in two buckets
+			if steps := task.Config.Training.StepsPerEpoch; task.Config.Describe().Use != "chat" || steps < 14 || steps > 15 { // 110 conversations in batches of 8, in two buckets
 				t.Errorf("the run has %d steps per epoch: %s", steps, task.DescribeData())
 			}
 			dir, again := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "again")
@@ -182,8 +182,7 @@ func TestWrittenMark(t *testing.T) {
 	t.Parallel()
 	dir := chatFolder(t, "llama")
 	path := filepath.Join(dir, "tokenizer.json")
-	content := must.Get(os.ReadFile(path))(t)
-	write(t, path, strings.Replace(string(content), `"<|im_end|>","id":39,"special":true`, `"<|im_end|>","id":39,"special":false`, 1))
+	write(t, path, strings.Replace(read(t, path), `"<|im_end|>","id":39,"special":true`, `"<|im_end|>","id":39,"special":false`, 1))
 	m := must.Get(Open(dir))(t)
 	ended, weights := 0, m.Params.Get("head.weight").Value.Float32s()
 	for _, sign := range []float32{1, -1} { // in one case, the mark is the likeliest token after the conversation

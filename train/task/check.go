@@ -2,10 +2,10 @@ package task
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/rows"
@@ -13,7 +13,6 @@ import (
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
-	"github.com/heed-go/heed/train/model"
 )
 
 // checkData checks the Data and the ClassWeights, except for numbers.
@@ -23,31 +22,21 @@ func (c *Config) checkData(k kind) error {
 	rows := c.FromRows()
 	_, err := textfile.Named(d.Encoding)
 	switch stray := c.stray(); {
-	case d.File == "" && c.NeedsFile():
+	case d.File == "" && !c.Drawn():
 		return setting.Errorf("%s %s must come with %s, the file to learn from", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
 	case d.File != "" && draws:
 		return setting.Errorf("%s %s draws its own examples, so it can't come with %s: for a file, the task must be one of %s",
 			setting.Path("task"), c.Task.Name, setting.Path("data.file"), strings.Join(Names()[len(toy.Names()):], ", "))
-	case stray != "" && c.Drawn():
-		return setting.Errorf("%s is for tasks that learn from %s, and %s %s needs none", stray, setting.Path("data.file"), setting.Path("task"), c.Task.Name)
-	case stray != "":
-		return setting.Errorf("%s is for tasks that learn rows, not for %s %s", stray, setting.Path("task"), c.Task.Name)
+	case stray != nil:
+		return stray
 	case err != nil:
 		return setting.Errorf("%s: %w", setting.Path("data.encoding"), err)
-	case d.MergeLabels && !(rows && f.labels()):
+	case d.MergeLabels && !(rows && f.format.Labels):
 		return setting.Errorf("%s is for the labels of a file, not for the task %s", setting.Path("data.merge_labels"), c.Task.Name)
-	case d.TargetFile != "" && d.Columns != nil:
-		return setting.Errorf("%s are columns of one file, so they can't come with %s", setting.Path("data.columns"), setting.Path("data.target_file"))
-	case d.TargetFile != "" && d.Header != "":
-		return setting.Errorf("%s is for one file, so it can't come with %s", setting.Path("data.header"), setting.Path("data.target_file"))
-	case d.TargetFile != "" && d.Quotes != "":
-		return setting.Errorf("%s is for one file, so it can't come with %s", setting.Path("data.quotes"), setting.Path("data.target_file"))
-	case d.ValidationFile == "" && d.ValidationTargetFile != "" || d.ValidationFile != "" && (d.TargetFile == "") != (d.ValidationTargetFile == ""):
+	case d.ValidationFile == "" && d.ValidationTargetFile != "" || d.ValidationFile != "" && rows && (d.TargetFile == "") != (d.ValidationTargetFile == ""):
 		return setting.Errorf("%s must have the same number of files as %s", setting.Path("data.validation_file"), setting.Path("data.file"))
 	case d.ValidationFile != "" && d.Validation == 0:
 		return setting.Errorf("%s needs a %s above 0", setting.Path("data.validation_file"), setting.Path("data.validation"))
-	case d.MoreFiles != nil && rows:
-		return setting.Errorf("%s are for texts, not for %s %s", setting.Path("data.more_files"), setting.Path("task"), c.Task.Name)
 	case d.Columns != nil && !rows && (len(d.Columns) != 1 || d.Columns[0] == ""):
 		return setting.Errorf("%s must be one for %s %s, the key of the text in the lines of JSONL files, got %q", setting.Path("data.columns"), setting.Path("task"), c.Task.Name, d.Columns)
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
@@ -56,11 +45,11 @@ func (c *Config) checkData(k kind) error {
 		return setting.Errorf("%s %s has only one loss: leave out %s", setting.Path("task"), c.Task.Name, setting.Path("training.loss"))
 	case c.Training.Loss != "" && !slices.Contains(f.losses.Names(), c.Training.Loss):
 		return setting.Errorf("%s must be one of %s, got %q%s", setting.Path("training.loss"), f.losses, c.Training.Loss, text.DidYouMean(c.Training.Loss, f.losses.Names()))
-	case c.Training.ClassWeights != "" && !(rows && f.Classes):
+	case c.Training.ClassWeights != "" && !(rows && f.classes):
 		return setting.Errorf("%s are for the labels and tags of a file, not for the task %s", setting.Path("training.class_weights"), c.Task.Name)
 	}
 	if err := table.CheckColumns(d.Columns, k.columns(c)); err != nil && rows {
-		if f.Pairs && !c.Task.Pairs {
+		if f.pairs && !c.Task.Pairs {
 			err = setting.Errorf("%w; for two texts per row, name three", err)
 		}
 		return err
@@ -68,42 +57,37 @@ func (c *Config) checkData(k kind) error {
 	return nil
 }
 
-// stray returns the path of a setting that is only for tasks that learn from a file, or only for tasks that learn rows,
-// if this task isn't such a task. It returns "" if there is none.
-func (c *Config) stray() setting.Path {
-	d := &c.Data
-	if c.FromRows() {
-		return ""
+// sourceNames describes the sources in the tag "for" of data.Settings.
+var sourceNames = map[string]string{"rows": "one file of rows", "lines": "two parallel files", "text": "a text", "rule": "examples of its own"}
+
+// stray returns an error if one of the Data is for other sources than the task's.
+func (c *Config) stray() error {
+	source := "text"
+	switch {
+	case c.Drawn():
+		source = "rule"
+	case c.FromRows() && c.Data.TargetFile != "":
+		source = "lines"
+	case c.FromRows():
+		source = "rows"
 	}
-	for _, s := range []struct {
-		path       setting.Path
-		set, texts bool // whether it is set, and whether tasks of kind text may have it
-	}{
-		{"data.target_file", d.TargetFile != "", false},
-		{"data.validation_file", d.ValidationFile != "" || d.ValidationTargetFile != "", c.Published() && d.ValidationTargetFile == ""},
-		{"data.columns", d.Columns != nil, true},
-		{"data.header", d.Header != "", false},
-		{"data.quotes", d.Quotes != "", false},
-		{"data.skip_bad", d.SkipBad, false},
-		{"data.target_units", d.TargetUnits != "", false},
-		{"data.source_units", d.SourceUnits != "", true},
-		{"data.more_files", d.MoreFiles != nil, true},
-		{"data.encoding", d.Encoding != "", true},
-		{"data.tokenizers_sha256", d.Tokenizers != nil, true},
-	} {
-		if s.set && !(s.texts && d.File != "") {
-			return s.path
+	for f, v := range reflect.ValueOf(c.Data).Fields() {
+		allowed := strings.Fields(f.Tag.Get("for"))
+		if v.IsZero() || slices.Contains(allowed, source) {
+			continue
 		}
+		for i := range allowed {
+			allowed[i] = sourceNames[allowed[i]]
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		return setting.Errorf("%s is for %s, and %s %s learns %s", setting.Path("data."+name), strings.Join(allowed, " or "), setting.Path("task"), c.Task.Name, sourceNames[source])
 	}
-	return ""
+	return nil
 }
 
 // check checks the settings of a caller or of a config.json. If decided is false, settings that New chooses from the
 // rows of a file may still be 0 or negative.
 func (c *Config) check(k kind, decided bool) error {
-	if c.Format != model.Format {
-		return setting.Errorf("%s must be %d, got %d", setting.Path("format"), model.Format, c.Format)
-	}
 	if err := cmp.Or(c.checkData(k), c.Config.Check(decided)); err != nil {
 		return err
 	}
@@ -124,9 +108,6 @@ func (c *Config) check(k kind, decided bool) error {
 	}
 	if d := &c.Data; d.VocabSize != 0 && (d.VocabSize < 256 || d.SourceUnits != tokenizer.BPE && d.TargetUnits != tokenizer.BPE) {
 		return setting.Errorf("%s is only for %s %s and must be at least 256, got %d", setting.Path("data.vocab_size"), setting.Path("data.units"), tokenizer.BPE, d.VocabSize)
-	}
-	if t.Temperature != 0 && !k.about().Embeds {
-		return setting.Errorf("%s is for the task %s, not for %s", setting.Path("training.temperature"), data.KindEmbed, c.Task.Name)
 	}
 	return cmp.Or(k.check(c), c.checkTraining(k.about(), zero < 0))
 }

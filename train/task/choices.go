@@ -18,7 +18,7 @@ func Choices() map[string]choices.Choice {
 	var losses named
 	var computed []metrics.Metric
 	for _, k := range kinds {
-		whole.Task.Kind = k.about().Name
+		whole.Task.Kind = k.about().name
 		losses, computed = append(losses, k.about().losses...), append(computed, judge.KindOf(&whole.Config).Metrics...)
 	}
 	table := map[string]choices.Choice{"monitor": choiceOf(monitored(&whole, computed)), "loss": choiceOf(losses), "weights": choiceOf(model.Weights)}

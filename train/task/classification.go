@@ -27,12 +27,12 @@ import (
 type classification struct{ common }
 
 var classificationKind = classification{common{facts{
-	Kind: model.KindOf(data.KindClassification), help: "the label of each text in a file",
-	fields: []table.Column{
+	name: data.KindClassification, help: "the label of each text in a file",
+	format: &rows.Format{Labels: true, Columns: []table.Column{
 		textColumn,
 		{Role: "label", Names: []string{"label", "class", "category", "sentiment", "target"}, One: true},
-	},
-	linear: linearClasses{},
+	}},
+	pairs: true, classes: true, linear: linearClasses{},
 }}}
 
 const (
@@ -205,8 +205,8 @@ func (classification) rows(c *Config, s *rows.Set) error {
 	return nil
 }
 
-func (classification) learner(m *model.Model, c *Config, weights []float64) learner {
-	l := labelLearner{model: m, config: c, weights: weights}
+func (k classification) learner(m *model.Model, c *Config, weights []float64) learner {
+	l := k.labels(m, c, weights)
 	if c.FromRows() {
 		l.more = append(l.more, one(train.MacroF1))
 	}

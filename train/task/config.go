@@ -48,7 +48,7 @@ func (c *Config) textFiles() data.TextFiles {
 }
 
 // configOf returns a configuration with the settings that a model has, and none of its training.
-func configOf(m *model.Model) *Config { return &Config{Config: m.Config} }
+func configOf(m *model.Model) *Config { return &Config{Config: *m.Config} }
 
 // classesOf returns a function that returns the class of the label of a row, or the class of each of its tags.
 func (c *Config) classesOf() func(answer string) []int {

@@ -19,7 +19,7 @@ import (
 func Names() []string {
 	names := toy.Names()
 	for _, k := range kinds {
-		names = append(names, string(k.about().Name))
+		names = append(names, string(k.about().name))
 	}
 	return names
 }
@@ -32,8 +32,8 @@ func Named(name string, maxLen int) (Config, error) {
 	if maxLen < 0 || maxLen > model.Longest {
 		return Config{}, setting.Errorf("%s must be from 0 to %d, got %d", setting.Path("task.max_len"), model.Longest, maxLen)
 	}
-	if k := kindOf(data.Kind(name)).about(); k.Name != "" {
-		return Defaults(data.Rule{Name: name, About: k.help, Kind: k.Name, MaxLen: cmp.Or(maxLen, k.maxLen)}), nil
+	if k := kindOf(data.Kind(name)).about(); k.name != "" {
+		return Defaults(data.Rule{Name: name, About: k.help, Kind: k.name, MaxLen: cmp.Or(maxLen, k.maxLen)}), nil
 	}
 	if !slices.Contains(toy.Names(), name) {
 		return Config{}, setting.Errorf("%s must be one of %s, got %q%s", setting.Path("task"), strings.Join(Names(), ", "), name, text.DidYouMean(name, Names()))
@@ -67,7 +67,7 @@ func Defaults(rule data.Rule) Config {
 	if tune := tuned[rule.Name]; tune != nil {
 		tune(&c)
 	}
-	if rule.Sample == nil && k.about().Rows {
+	if rule.Sample == nil && k.about().format != nil {
 		rowDefaults(k.about(), &c)
 	}
 	return c

@@ -25,7 +25,8 @@ import (
 type embedding struct{ common }
 
 var embedKind = embedding{common{facts{
-	Kind: model.KindOf(data.KindEmbed), help: "a vector of each text, from the pairs of texts in a file",
+	name: data.KindEmbed, help: "a vector of each text, from the pairs of texts in a file",
+	format: &rows.Format{}, together: true,
 	micro:    1,                   // only the texts of the same micro-batch are negatives
 	fineRate: 5e-5, fineBatch: 32, // its vectors are mostly good already; the other rows of a batch are the negatives
 	losses: named{
@@ -165,7 +166,7 @@ type vectorLearner struct {
 // targets returns the numbers of the texts (B, K). With scores, it also returns (B, B·K) scores and their weights: each
 // row has a score at the index of its second text, and elsewhere the weight is 0.
 func (e vectorLearner) targets(b data.Batch) []*tensor.Dense {
-	each := e.model.Coder().Layout().Texts
+	each := e.model.Coder.Layout().Texts
 	rows := b.Size / each
 	values := []*tensor.Dense{ops.IntTensor(b.Targets, rows, each)}
 	if e.config.Task.Scored {

@@ -119,9 +119,7 @@ func TestEmbedColumns(t *testing.T) {
 		}
 		task, err := New(c)
 		if err != nil {
-			if !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%q with columns %s: got the error %v, want one with %s", test.content, test.columns, err, test.want)
-			}
+			must.Fail(t, err, test.want)
 			continue
 		}
 		defer task.Close()

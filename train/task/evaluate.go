@@ -11,8 +11,8 @@ import (
 
 // Evaluate scores the answers of the model with its present parameters to the validation examples.
 func (t *Task) Evaluate(ctx context.Context) (judge.Score, error) {
-	if _, err := t.Linear(); err != nil {
-		return judge.Score{}, err
+	if t.NoLinear != nil {
+		return judge.Score{}, t.NoLinear
 	}
 	if t.mixes() {
 		v, err := t.readValidation(ctx)
@@ -30,7 +30,7 @@ func (t *Task) Evaluate(ctx context.Context) (judge.Score, error) {
 		return judge.Score{}, err
 	}
 	s := t.score(values["val_loss"], values)
-	if k := t.Config.Kind(); t.Config.FromRows() && t.set.judged() > 0 && (k.Embeds || k.Numbers || k.Aligned) {
+	if k := t.kind.about(); t.Config.FromRows() && t.set.judged() > 0 && (k.together || k.linear != nil && (!k.classes || k.symbols)) {
 		r, err := judge.Answers(ctx, t.Model, t.Examples(), model.PredictOptions{})
 		if err != nil {
 			return s, err

@@ -35,7 +35,7 @@ type computed struct {
 
 func compute(t *testing.T, m *Model, text string) computed {
 	t.Helper()
-	source, _ := m.Coder().Tokenizers()
+	source, _ := m.Coder.Tokenizers()
 	var ids []int
 	if p, ok := source.(*tokenizer.Pipeline); ok {
 		for _, token := range must.Get(p.Input(text))(t).Tokens {
@@ -44,9 +44,9 @@ func compute(t *testing.T, m *Model, text string) computed {
 	} else {
 		ids = must.Get(source.Encode(text))(t)
 	}
-	c := computed{Text: text, IDs: ids, Tokens: m.Coder().Layout().Len - len(ids)}
+	c := computed{Text: text, IDs: ids, Tokens: m.Coder.Layout().Len - len(ids)}
 	c.Logits = outputOf(t, len(ids), func(b *layers.Build, x *G.Node) (*G.Node, error) {
-		return m.Network().Forward(b, G.Nodes{x})
+		return m.Network.Forward(b, G.Nodes{x})
 	}, ids)
 	c.Greedy = continued(t, m, text, GenerateOptions{MaxTokens: c.Tokens, Echo: true})
 	return c

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
@@ -22,7 +23,7 @@ func TestFewRowsValidate(t *testing.T) {
 	t.Parallel()
 	configs := map[string]Config{"embed, scores": withFile(t, "embed", "scores.tsv", wordPairs(func(i, _ int) string { return fmt.Sprintf("\t%.2f", float64(i)/11) }))}
 	for name, c := range configsOfRows(t) {
-		if c.Kind().Numbers {
+		if c.Task.Kind == data.KindRegression {
 			plain := c
 			plain.Mix = false
 			configs[name+", not mixed"] = plain
@@ -44,7 +45,7 @@ func TestFewRowsValidate(t *testing.T) {
 				if err != nil || run.Summary.ValLoss == nil || run.Summary.ScoreName == "" && run.Summary.ValScore != nil {
 					t.Fatalf("the run's summary is %+v, %v", run, err)
 				}
-				if undefined := c.Kind().Numbers && rows == 1; undefined && run.Summary.ValScore != nil {
+				if undefined := c.Task.Kind == data.KindRegression && rows == 1; undefined && run.Summary.ValScore != nil {
 					t.Errorf("%d rows have the score %v, want none", len(task.Examples()), *run.Summary.ValScore)
 				}
 				m := must.Get(Open(dir))(t)

@@ -28,10 +28,10 @@ func fromPublished(t *testing.T, kind data.Kind, dir, tune string) Config {
 	t.Helper()
 	c := small(t, string(kind))
 	c.Mix = false
-	c.Tune = tune
+	c.From.Tune = tune
 	must.Do(t, c.StartFrom(dir))
 	c.Training.BatchSize, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 32, 2, 0.01
-	if !c.Kind().Rows {
+	if c.Describe().Rows != nil {
 		c.Task.MaxLen, c.Training.BatchSize, c.Training.StepsPerEpoch = 12, 4, 6
 	}
 	return c
@@ -101,7 +101,7 @@ func TestTune(t *testing.T) {
 			wantSame := func(opened *Model) {
 				t.Helper()
 				inputs := []string{"a cat sees", "elephant"}
-				if task.Config.Kind().Masks {
+				if task.Config.Task.Kind == data.KindMaskedText {
 					inputs = []string{"a <mask>at sees", "<mask>"}
 				}
 				want := must.Get(task.PredictAll(t.Context(), inputs, PredictOptions{}))(t)
@@ -160,10 +160,10 @@ func TestTuneErrors(t *testing.T) {
 		{"last:9", nil, []string{"tune last:9", "2"}},
 		{"last:x", nil, []string{"last:2", "last:x"}},
 		{"some", nil, []string{"lora", "some"}},
-		{"head", func(c *Config) { c.From = From{} }, []string{"tune head needs from"}},
-		{"", func(c *Config) { c.From = From{Base: "base"} }, []string{"from.base needs from"}},
-		{"head", func(c *Config) { c.LowRank = layers.LowRank{Rank: 2} }, []string{"low_rank.rank is only for"}},
-		{"lora", func(c *Config) { c.LowRank.Targets = []string{"qurey"} }, []string{"qurey", "query"}},
+		{"head", func(c *Config) { c.From.Dir = "" }, []string{"from.tune", "need from, the folder"}},
+		{"", func(c *Config) { c.From = From{Base: "base"} }, []string{"from.base need from, the folder"}},
+		{"head", func(c *Config) { c.From.LowRank = layers.LowRank{Rank: 2} }, []string{"from.low_rank.rank is only for"}},
+		{"lora", func(c *Config) { c.From.LowRank.Targets = []string{"qurey"} }, []string{"qurey", "query"}},
 		{"", func(c *Config) { c.Task.MaxLen = 33 }, []string{"at most 32 tokens"}},
 	} {
 		c := fromPublished(t, data.KindClassification, published, tt.tune)
@@ -243,8 +243,7 @@ func TestExportAdapter(t *testing.T) {
 		must.Do(t, os.Rename(published, published+"-moved"))
 		must.Refuse(Open(out))(t, "say where that model is with --base")
 		settings := filepath.Join(out, "adapter_config.json")
-		content := must.Get(os.ReadFile(settings))(t)
-		write(t, settings, strings.Replace(string(content), published, out, 1)) // a forged base
+		write(t, settings, strings.Replace(read(t, settings), published, out, 1)) // a forged base
 		must.Refuse(Open(out))(t, "that can't be opened")
 	}
 }

@@ -37,7 +37,7 @@ func TestNoAnswerWithoutFiniteNumbers(t *testing.T) {
 			_, err := task.Evaluate(t.Context())
 			wantNone(t, "Evaluate", err)
 			input := inputsOf(t, task)[0]
-			if c.Kind().Embeds {
+			if c.Describe().Predict != nil {
 				_, _, err = task.Embed(t.Context(), []string{"a"})
 				wantNone(t, "Embed", err)
 				return
@@ -49,11 +49,11 @@ func TestNoAnswerWithoutFiniteNumbers(t *testing.T) {
 			}
 			_, err = task.Attention(input, "")
 			wantNone(t, "Attention", err)
-			if classes := task.Config.Task.Classes; classes != nil && !c.Spelled && c.Kind().Name == data.KindClassification {
+			if classes := task.Config.Task.Classes; classes != nil && !c.Spelled && c.Task.Kind == data.KindClassification {
 				_, err = task.Explain(input, classes[0], "")
 				wantNone(t, "Explain", err)
 			}
-			if c.Kind().Generates {
+			if c.Describe().Generate == nil {
 				_, err = task.Generate(t.Context(), io.Discard, Prompt{Text: input}, GenerateOptions{MaxTokens: 2})
 				wantNone(t, "Generate", err)
 			}
@@ -64,10 +64,10 @@ func TestNoAnswerWithoutFiniteNumbers(t *testing.T) {
 			m := openedFolder(t, name)
 			overflowing(m)
 			var err error
-			switch k := m.Config.Kind(); {
-			case k.Embeds:
+			switch d := m.Config.Describe(); {
+			case d.Predict != nil:
 				_, _, err = m.Embed(t.Context(), []string{"a"})
-			case k.Generates:
+			case d.Generate == nil:
 				path := filepath.Join(t.TempDir(), "text.txt")
 				write(t, path, "a text of some words")
 				_, err = m.ScoreText(t.Context(), data.TextFiles{Paths: []string{path}}, WindowOptions{})
@@ -75,7 +75,7 @@ func TestNoAnswerWithoutFiniteNumbers(t *testing.T) {
 				_, err = m.Generate(t.Context(), io.Discard, Prompt{Text: "a"}, GenerateOptions{MaxTokens: 2})
 				wantNone(t, "Generate", err)
 				_, err = m.Predict("a")
-			case k.Masks:
+			case m.Config.Task.Kind == data.KindMaskedText:
 				_, err = m.Predict("a <mask>")
 				wantNone(t, "Predict", err)
 				_, _, err = m.Embed(t.Context(), []string{"a"})

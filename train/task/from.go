@@ -16,18 +16,18 @@ import (
 // parameters that don't fit, such as the head for other labels, at new values. Task.Loaded lists them.
 //
 // For a published model, StartFrom also chooses settings of training that suit fine-tuning: few epochs, and a learning
-// rate that depends on c.Tune, so set Tune first. If dir lacks weights of its model, also set c.From.Base first.
+// rate that depends on c.From.Tune, so set this first. If dir lacks weights of its model, also set c.From.Base first.
 func (c *Config) StartFrom(dir string) error {
 	k := kindOf(c.Task.Kind).about()
 	from, _, err := model.ReadConfig(dir, c.From.Base, c.Task.Kind)
 	if err != nil {
 		return err
 	}
-	c.From = model.From{Dir: dir, Base: c.From.Base}
+	c.From = model.From{Dir: dir, Base: c.From.Base, Tune: c.From.Tune}
 	c.Model, c.Head = from.Model, from.Head
 	c.Model.Outputs = 0
-	if c.Tune == model.TuneLoRA {
-		c.LowRank = layers.LowRank{Rank: 8, Alpha: 16, Joint: from.LowRank.Joint}
+	if c.From.Tune == "lora" {
+		c.From.LowRank = layers.LowRank{Rank: 8, Alpha: 16, Joint: from.From.LowRank.Joint}
 	}
 	same := c.Task.Kind == from.Task.Kind
 	if from.Published() {
@@ -47,7 +47,7 @@ func (c *Config) StartFrom(dir string) error {
 	if _, ok := c.Model.Positions.(layers.Learned); ok { // New chooses the number of positions
 		c.Model.Positions = nil
 	}
-	if from.Task.Source == nil || c.Task.Sample != nil || k.Aligned && !same {
+	if from.Task.Source == nil || c.Task.Sample != nil || k.symbols && !same {
 		return nil
 	}
 	c.Task.Source, c.Data.SourceUnits = from.Task.Source, from.Data.SourceUnits
@@ -65,9 +65,9 @@ func (c *Config) fineTune(k facts) {
 	t, narrow := &c.Training, 768/float64(max(1, c.Model.Dim))
 	rate := min(5e-5*narrow*narrow, 3e-4)
 	switch {
-	case c.Tune == model.TuneLoRA:
+	case c.From.Tune == "lora":
 		rate = min(1e-3*narrow, 3e-3)
-	case strings.HasPrefix(c.Tune, "last:"):
+	case strings.HasPrefix(c.From.Tune, "last:"):
 		rate = min(1e-4*narrow*narrow, 1e-3)
 	case k.fineRate > 0:
 		rate = k.fineRate
@@ -75,7 +75,7 @@ func (c *Config) fineTune(k facts) {
 	t.Optimizer.Solver, t.Optimizer.LearningRate = optim.AdamW{}, rate
 	t.LabelSmoothing, t.Stopping.KeepLast, t.Stopping.Patience = 0, true, 0
 	t.BatchSize = cmp.Or(k.fineBatch, 16)
-	if !k.Rows { // New chooses sizes for windows of a text, or for conversations
+	if k.format == nil { // New chooses sizes for windows of a text, or for conversations
 		c.Task.MaxLen, c.Data.Validation = 0, 100
 		t.BatchSize, t.StepsPerEpoch, t.MaxEpochs = 8, 0, -1
 		t.Optimizer.Schedule.WarmUp, t.Optimizer.Schedule.Decay = -1, -1

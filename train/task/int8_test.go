@@ -14,10 +14,10 @@ import (
 // told returns a model's answer to a text, as a text.
 func told(t *testing.T, m *Model) string {
 	t.Helper()
-	switch k := m.Config.Kind(); {
-	case k.Generates:
+	switch d := m.Config.Describe(); {
+	case d.Generate == nil:
 		return continued(t, m, "abc", GenerateOptions{MaxTokens: 6})
-	case k.Embeds:
+	case d.Predict != nil:
 		vectors, _, err := m.Embed(t.Context(), []string{"abc", "a longer text"})
 		must.Do(t, err)
 		return fmt.Sprint(vectors)
@@ -32,7 +32,7 @@ func wantInt8(t *testing.T, dir string) {
 	m := must.Get(OpenAs(dir, "", model.Int8Weights))(t)
 	after := must.Get(Open(dir))(t)
 	whole := ""
-	if m.Config.Kind().Embeds {
+	if m.Config.Describe().Predict != nil {
 		whole = told(t, after)
 		after = must.Get(Open(dir))(t) // a model that has been used keeps its graphs
 	}
@@ -41,7 +41,7 @@ func wantInt8(t *testing.T, dir string) {
 	if got != want {
 		t.Errorf("%s: opened with int8 weights, the model answers %.200s, want %.200s", dir, got, want)
 	}
-	if k := m.Config.Kind(); k.Embeds && got == whole {
+	if m.Config.Describe().Predict != nil && got == whole {
 		t.Errorf("%s: int8 weights change nothing", dir)
 	}
 	must.Fail(t, m.Params.Save(filepath.Join(t.TempDir(), "weights"), nil), "has only int8 values")

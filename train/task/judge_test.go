@@ -46,7 +46,7 @@ func rowsConfig(t testing.TB, kind data.Kind, rows string) Config {
 	c := forRows(t, kind, rows)
 	c.Data.SourceUnits, c.Data.Validation = tokenizer.Tokens, 20
 	c.Mix = false // a baseline would be right from the start
-	if kindOf(kind).about().AnswerUnits {
+	if kindOf(kind).about().format.AnswerUnits {
 		c.Data.TargetUnits = tokenizer.Tokens
 	}
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
@@ -172,18 +172,12 @@ func TestJudge(t *testing.T) {
 				t.Errorf("%d judged, %d right, %d unanswered, %d unknown sources, %d unknown references; want %d judged, %d right, 1, 1 and at least 1", len(r.Judged), r.Right, r.Unanswered, r.UnknownSources, r.UnknownReferences, judged, right)
 			}
 			text := r.String()
-			for _, want := range map[data.Kind][]string{
+			must.Have(t, text, map[data.Kind][]string{
 				data.KindSeq2Seq:        {fmt.Sprintf("(%d of %d sources answered", right, judged), "the nearest references have ", "chrF: ", "BLEU: "},
 				data.KindClassification: {fmt.Sprintf("(%d of 203 labels right; 95 %% interval 0.674 to 0.795)", right), "precision", "vowel 2", "mean of"},
 				data.KindTagging:        {fmt.Sprintf("(%d of 203 rows with every tag right)", right), "tags right", "mean of"},
-			}[kind] {
-				if !strings.Contains(text, want) {
-					t.Errorf("the report is\n%s\nwant %q in it", text, want)
-				}
-			}
-			if want := "Beyond the model: 1 source without an answer; 1 source with letters"; !strings.Contains(text, want) {
-				t.Errorf("the report is\n%s\nwant %q in it", text, want)
-			}
+			}[kind]...)
+			must.Have(t, text, "Beyond the model: 1 source without an answer; 1 source with letters")
 		})
 	}
 }

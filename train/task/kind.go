@@ -1,9 +1,10 @@
 package task
 
 import (
-	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/rows"
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/train/model"
 )
@@ -38,25 +39,24 @@ type named = choices.Table[struct{}]
 
 // facts are what a kind is like, whatever the configuration.
 type facts struct {
-	model.Kind
-
-	help      string          // description of the task that learns from a file
-	fields    []table.Column  // the column of sources and the column of answers; nil without Rows
-	linear    linearKind      // what a linear model of words and characters learns; nil if there is none
-	usual     tokenizer.Units // default units; if empty, New guesses
-	maxLen    int             // default MaxLen of the task that learns from a file; 0 if the file decides
-	losses    named           // what Training.Loss may be, the default first; nil if there is no choice
-	smoothing float64         // default LabelSmoothing for rows of a file
-	micro     int             // default MicroBatches; 0 if New decides
+	name      data.Kind    // also the name of the task that learns from a file
+	help      string       // description of this task
+	format    *rows.Format // form of a file's rows, with the column of sources and the column of answers; nil for a text
+	pairs     bool         // with a third column, a source is two texts
+	classes   bool         // an answer is one class, or one class per symbol
+	symbols   bool         // each symbol of a text or of a file's answers is judged alone
+	together  bool         // all validation rows are judged together, too
+	linear    linearKind   // what a linear model of words and characters learns; nil if there is none
+	maxLen    int          // default MaxLen of the task that learns from a file; 0 if the file decides
+	losses    named        // what Training.Loss may be, the default first; nil if there is no choice
+	smoothing float64      // default LabelSmoothing for rows of a file
+	micro     int          // default MicroBatches; 0 if New decides
 
 	// Defaults for training a published model: the learning rate of all its weights, if it isn't the one that fineTune
 	// chooses, and the batch size.
 	fineRate  float64
 	fineBatch int
 }
-
-// labels reports whether an answer is one label.
-func (f facts) labels() bool { return f.Classes && !f.AnswerUnits }
 
 // textColumn is the column of sources that are texts.
 var textColumn = table.Column{Role: "text", Names: []string{"text", "source", "input", "sentence", "review", "message"}}
@@ -66,17 +66,27 @@ type common struct{ facts }
 
 func (k common) about() facts                { return k.facts }
 func (common) defaults(*Config)              {}
-func (common) check(*Config) error           { return nil }
 func (common) rows(*Config, *rows.Set) error { return nil }
 
+// check returns an error if only other kinds may have a setting.
+func (k common) check(c *Config) error {
+	if c.Training.Temperature != 0 {
+		return setting.Errorf("%s is for the task %s, not for %s", setting.Path("training.temperature"), data.KindEmbed, c.Task.Name)
+	}
+	return nil
+}
+
 func (k common) columns(c *Config) []table.Column {
-	if !k.Pairs || !c.Task.Pairs {
-		return k.fields
+	if k.format == nil {
+		return nil
+	}
+	if !c.Task.Pairs {
+		return k.format.Columns
 	}
 	return []table.Column{
 		{Role: "first text", Names: []string{"text1", "first", "sentence1", "question1", "premise", "question"}},
 		{Role: "second text", Names: []string{"text2", "second", "sentence2", "question2", "hypothesis", "answer"}},
-		k.fields[1],
+		k.format.Columns[1],
 	}
 }
 
@@ -86,6 +96,11 @@ func (common) row(*Config) func(fields []string) error { return nil }
 
 func (common) read(*Config, []*table.Table) ([]string, error) { return nil, nil }
 
-func (common) learner(m *model.Model, c *Config, weights []float64) learner {
-	return labelLearner{m, c, weights, nil}
+func (k common) learner(m *model.Model, c *Config, weights []float64) learner {
+	return k.labels(m, c, weights)
+}
+
+// labels returns a learner of labels, symbols or sequences.
+func (k common) labels(m *model.Model, c *Config, weights []float64) labelLearner {
+	return labelLearner{m, c, weights, !k.symbols || c.Drawn(), nil}
 }

@@ -93,7 +93,7 @@ func countLabels(k facts, c *Config, s *rows.Set, begins bool) *labelCounts {
 			shown(counts[0].Label), 100*float64(l.validates[l.best])/float64(l.total), unit))
 		d.Warnings = append(d.Warnings, l.few(trains, unit)...)
 	}
-	if stopping := &c.Training.Stopping; begins && k.labels() && l.total > 0 && stopping.Monitor == "" && stopping.Mode == "" {
+	if stopping := &c.Training.Stopping; begins && k.format.Labels && l.total > 0 && stopping.Monitor == "" && stopping.Mode == "" {
 		stopping.Monitor, stopping.Mode = "val_accuracy", "max"
 		if why := rare(trains); why != "" {
 			stopping.Monitor = "val_macro_f1"

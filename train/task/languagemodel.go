@@ -2,15 +2,14 @@ package task
 
 import (
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/train/model"
 )
 
 // languageModel predicts the next symbol of a text.
 type languageModel struct{ common }
 
 var textKind = languageModel{common{facts{
-	Kind: model.KindOf(data.KindText), help: "the next character of a file",
-	maxLen: 64,
+	name: data.KindText, help: "the next character of a file",
+	symbols: true, maxLen: 64,
 }}}
 
 func (languageModel) defaults(c *Config) {

@@ -20,7 +20,7 @@ func TestLossFromStates(t *testing.T) {
 		got := must.Get(train.Evaluate(t.Context(), problem))(t)
 		problem.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 			last := len(inputs) - 1
-			logits, err := task.Network().Forward(b, inputs[:last])
+			logits, err := task.Network.Forward(b, inputs[:last])
 			if err != nil {
 				return layers.Loss{}, nil, err
 			}

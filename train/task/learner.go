@@ -27,6 +27,7 @@ type labelLearner struct {
 	model   *model.Model
 	config  *Config
 	weights []float64 // weights of the classes in the loss; nil means 1 for each
+	whole   bool      // an answer is right as a whole; otherwise each symbol counts
 	more    []measure // metrics besides accuracy; nil with a head
 }
 
@@ -51,7 +52,7 @@ func (c labelLearner) loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss 
 	if b.Training {
 		o.LabelSmoothing = c.config.Training.LabelSmoothing
 	}
-	if trunk := c.model.Network().Trunk(); trunk == nil {
+	if trunk := c.model.Network.Trunk(); trunk == nil {
 		loss, err = layers.CrossEntropy(b, out, targets[0], o)
 	} else {
 		loss, out, err = trunk.CrossEntropy(b, out, targets[0], o) // out is the predicted ids
@@ -59,7 +60,7 @@ func (c labelLearner) loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss 
 	if err != nil {
 		return layers.Loss{}, nil, err
 	}
-	right, counted, err := ops.CountRight(b.Env(), out, targets[0], c.unknownClass(), !c.config.Kind().Aligned)
+	right, counted, err := ops.CountRight(b.Env(), out, targets[0], c.unknownClass(), c.whole)
 	if err != nil {
 		return layers.Loss{}, nil, err
 	}
@@ -80,6 +81,6 @@ func (c labelLearner) unknownClass() int {
 	if c.config.Task.Classes != nil {
 		return -1
 	}
-	_, target := c.model.Coder().Tokenizers()
+	_, target := c.model.Coder.Tokenizers()
 	return target.Unknown()
 }

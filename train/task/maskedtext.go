@@ -3,15 +3,14 @@ package task
 import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
-	"github.com/heed-go/heed/train/model"
 )
 
 // maskedText predicts the masked symbols of a text (Devlin et al., 2018).
 type maskedText struct{ common }
 
 var maskedTextKind = maskedText{common{facts{
-	Kind: model.KindOf(data.KindMaskedText), help: "the masked characters of a file",
-	maxLen: 64,
+	name: data.KindMaskedText, help: "the masked characters of a file",
+	symbols: true, maxLen: 64,
 }}}
 
 func (maskedText) defaults(c *Config) {

@@ -41,7 +41,7 @@ func (c *Config) checkMonitor(k facts) error {
 		return nil
 	}
 	listed := strings.Join(names, ", ")
-	if c.FromRows() && k.labels() {
+	if c.FromRows() && k.format.Labels {
 		named, class, ok := metrics.OfClass(name)
 		part, metric, _ := strings.Cut(named, "_")
 		if classes := c.Task.Classes; ok && slices.Contains(names, part+"_loss") && slices.Contains(classMetrics, metric) {

@@ -28,28 +28,25 @@ func New(c Config) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	var m *model.Model
-	if err = c.check(k, true); err == nil {
-		m, err = model.New(c.Config, func(decided *model.Config, l data.Layout) error {
-			c.Config = *decided
-			c.divide(k.about())
-			return c.checkMemory(l, s.size())
+	t := &Task{Config: c, kind: k, set: s}
+	if err = t.Config.check(k, true); err == nil {
+		t.Model, err = model.New(&t.Config.Config, func(l data.Layout) error {
+			t.Config.divide(k.about())
+			return t.Config.checkMemory(l, s.size())
 		})
 	}
 	if err != nil {
 		s.close()
 		return nil, setting.As(err)
 	}
-	t := &Task{Model: m, Config: c, kind: k, set: s}
-	if t.Loaded, t.unstarted, err = m.Start(); err != nil {
+	if t.Loaded, t.unstarted, err = t.Start(); err != nil {
 		s.close()
 		return nil, err
 	}
-	t.Config.Config = m.Config
 	if l := s.counts(); l != nil {
 		t.classWeights = l.weights
 	}
-	t.learner = k.learner(m, &t.Config, t.classWeights)
+	t.learner = k.learner(t.Model, &t.Config, t.classWeights)
 	t.made = time.Since(began)
 	return t, nil
 }
@@ -62,6 +59,6 @@ func (c Config) Check() error {
 
 // imply sets what follows from other settings.
 func (c *Config) imply() {
-	c.Task.Pairs = c.Task.Pairs || c.FromRows() && c.Kind().Pairs && len(c.Data.Columns) == 3
+	c.Task.Pairs = c.Task.Pairs || c.FromRows() && kindOf(c.Task.Kind).about().pairs && len(c.Data.Columns) == 3
 	c.direct()
 }

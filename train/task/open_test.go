@@ -29,8 +29,8 @@ import (
 	"github.com/heed-go/heed/train/model"
 )
 
-// For every task, the opened model must give the trained model's answers, and the loaded weights must give the
-// summary's score.
+// For every task, the opened model must give the trained model's answers, also to several goroutines at once, and the
+// loaded weights must give the summary's score.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	for name, c := range configs(t) {
@@ -49,14 +49,21 @@ func TestOpen(t *testing.T) {
 			}
 			fromFS := must.Get(OpenFS(os.DirFS(dir)))(t)
 			model := must.Get(Open(dir))(t)
+			var asked sync.WaitGroup
 			for _, input := range inputsOf(t, task) {
 				want := must.Get(answerOf(task.Model, input))(t)
-				for _, m := range []*Model{model, fromFS} {
-					if got, err := answerOf(m, input); err != nil || got != want {
-						t.Errorf("%q: the opened model answers %q, %v, want %q", input, got, err, want)
-					}
+				for _, m := range []*Model{model, model, fromFS} {
+					asked.Go(func() {
+						if got, err := answerOf(m, input); err != nil || got != want {
+							t.Errorf("%q: the opened model answers %q, %v, want %q", input, got, err, want)
+						}
+						if _, err := m.Attention(input, ""); err != nil {
+							t.Error(err)
+						}
+					})
 				}
 			}
+			asked.Wait()
 			_, err := answerOf(model, "\xff")
 			var wrong *InputError
 			if !errors.As(err, &wrong) || wrong.Input != "\xff" {
@@ -68,7 +75,7 @@ func TestOpen(t *testing.T) {
 
 // answerOf returns the model's answer to an input or, if it has none, the vector.
 func answerOf(m *Model, input string) (string, error) {
-	if !m.Config.Kind().Embeds {
+	if m.Config.Describe().Predict == nil {
 		return m.Predict(input)
 	}
 	vectors, _, err := m.Embed(context.Background(), []string{input})
@@ -77,7 +84,7 @@ func answerOf(m *Model, input string) (string, error) {
 
 // inputsOf returns some inputs for a task.
 func inputsOf(t testing.TB, task *Task) []string {
-	if task.Config.Kind().Masks {
+	if task.Config.Task.Kind == data.KindMaskedText {
 		return []string{"[MASK]he", "quick [MASK][MASK]own fox", "[MASK]"}
 	}
 	if task.Config.Task.Kind == data.KindText {
@@ -92,41 +99,6 @@ func inputsOf(t testing.TB, task *Task) []string {
 		inputs = append(inputs, task.Config.Task.Sample(rng, task.Config.Task.MaxLen))
 	}
 	return inputs
-}
-
-// If several goroutines call Predict at once, the answers must be the same as those to one goroutine.
-func TestConcurrentPredict(t *testing.T) {
-	testseed.Slow(t)
-	t.Parallel()
-	for name, c := range configs(t) {
-		if c.Kind().Embeds { // there are no answers
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			task, dir := trained(t, c)
-			model := must.Get(Open(dir))(t)
-			inputs := inputsOf(t, task)
-			want := map[string]string{}
-			for _, input := range inputs {
-				want[input] = must.Get(task.Predict(input))(t)
-			}
-			var wg sync.WaitGroup
-			for g := range 4 {
-				wg.Go(func() {
-					for i := range 4 {
-						input := inputs[(g+i)%len(inputs)]
-						if got, err := model.Predict(input); err != nil || got != want[input] {
-							t.Errorf("%q: got %q, %v, want %q", input, got, err, want[input])
-						}
-					}
-					if _, err := model.Attention(inputs[g%len(inputs)], ""); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			wg.Wait()
-		})
-	}
 }
 
 // This package must not depend on packages for drawing or serving, because programs that only predict don't need them.
@@ -285,7 +257,7 @@ func TestOpenJudgesMemory(t *testing.T) {
 	dir, c = saved(func(c *Config) {
 		c.Training.BatchSize, c.Training.MicroBatches, c.Model.Block.FeedForward.Hidden = 1<<16, 1, 4096
 	})
-	m := must.Get(model.New(c.Config, nil))(t)
+	m := must.Get(model.New(&c.Config, nil))(t)
 	weights(m.Params, dir, c)
 	want := must.Get(m.Predict("abc"))(t)
 	wantAnswers(t, dir, map[string]string{"abc": want})

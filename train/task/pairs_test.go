@@ -81,8 +81,8 @@ func TestPairsVocabulary(t *testing.T) {
 		if ids, err := task.Config.Task.Source.Encode("\t"); units == tokenizer.Characters && err == nil && ids[0] != task.Config.Task.Source.Unknown() {
 			t.Errorf("the tab is a character of the vocabulary")
 		}
-		a := must.Get(task.Coder().Batch([]data.Example{{Source: "word1\tword2"}}))(t)
-		b := must.Get(task.Coder().Batch([]data.Example{{Source: "word2\tword1"}}))(t)
+		a := must.Get(task.Coder.Batch([]data.Example{{Source: "word1\tword2"}}))(t)
+		b := must.Get(task.Coder.Batch([]data.Example{{Source: "word2\tword1"}}))(t)
 		if slices.Equal(a.Inputs, b.Inputs) {
 			t.Errorf("%s: both orders have the ids %v", units, a.Inputs)
 		}

@@ -33,7 +33,7 @@ func manyInputs(t testing.TB, task *Task) []string {
 	if rows, ok := task.set.(*rowSet); ok {
 		return slices.Collect(rows.Train.Sources())
 	}
-	if task.Config.Kind().Rows {
+	if task.Config.Describe().Rows == nil {
 		var inputs []string
 		rng := rand.New(rand.NewPCG(3, 1))
 		for range 150 {
@@ -45,7 +45,7 @@ func manyInputs(t testing.TB, task *Task) []string {
 	var inputs []string
 	for from := range fox {
 		for end := from + 1; end <= len(fox); end += 3 {
-			if input := fox[from:end]; task.Config.Kind().Masks {
+			if input := fox[from:end]; task.Config.Task.Kind == data.KindMaskedText {
 				inputs = append(inputs, strings.Replace("o"+input[:min(len(input), 15)], "o", "[MASK]", 2))
 			} else {
 				inputs = append(inputs, input)
@@ -60,7 +60,7 @@ func manyInputs(t testing.TB, task *Task) []string {
 func TestPredictAll(t *testing.T) {
 	testseed.Slow(t)
 	for name, c := range configs(t) {
-		if c.Kind().Embeds { // there are no answers
+		if c.Describe().Predict != nil { // there are no answers
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -69,9 +69,9 @@ func TestPredictAll(t *testing.T) {
 			inputs[7] = "\xff"
 			o := PredictOptions{Top: 3}
 			switch {
-			case c.Kind().Beams:
+			case c.Task.Kind == data.KindSeq2Seq:
 				o.Beam = 3
-			case c.Kind().Numbers:
+			case c.Task.Kind == data.KindRegression:
 				o.Top = 0
 			}
 			answers, err := task.PredictAll(t.Context(), inputs, o)
@@ -134,7 +134,7 @@ func TestPredictTop(t *testing.T) {
 			task := fitted(t, small(t, test.name))
 			inputs := manyInputs(t, task)[:20]
 			beam := test.beam
-			if task.Config.Kind().Beams {
+			if task.Config.Task.Kind == data.KindSeq2Seq {
 				beam = max(beam, test.top)
 			}
 			plain := must.Get(task.PredictAll(t.Context(), inputs, PredictOptions{Beam: beam}))(t)
@@ -277,10 +277,10 @@ func TestPanicsArePassedOn(t *testing.T) {
 // cut.
 func withTargets(t *testing.T, task *Task, a Answer) (data.Batch, bool) {
 	t.Helper()
-	_, target := task.Coder().Tokenizers()
+	_, target := task.Coder.Tokenizers()
 	switch k := task.Config.Task.Kind; k {
 	case data.KindText, data.KindMaskedText:
-		b := must.Get(task.Coder().Batch([]data.Example{{Source: a.Input}}))(t)
+		b := must.Get(task.Coder.Batch([]data.Example{{Source: a.Input}}))(t)
 		ids := must.Get(target.Encode(a.Text))(t)
 		for i := range b.Targets {
 			b.Targets[i] = data.Ignore
@@ -290,19 +290,19 @@ func withTargets(t *testing.T, task *Task, a Answer) (data.Batch, bool) {
 			return b, true
 		}
 		for i, id := range ids {
-			if b.Inputs[i] == task.Coder().Layout().Pad { // the mask, which is also padding
+			if b.Inputs[i] == task.Coder.Layout().Pad { // the mask, which is also padding
 				b.Targets[i] = id
 			}
 		}
 		return b, true
 	case data.KindTagging:
-		b := must.Get(task.Coder().Batch([]data.Example{{Source: a.Input}}))(t)
+		b := must.Get(task.Coder.Batch([]data.Example{{Source: a.Input}}))(t)
 		forward := must.Get(layers.NewFunction(func(build *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
-			inputs = task.Network().Inputs(g, 1, task.Coder().Layout())
-			logits, err := task.Network().Forward(build, inputs)
+			inputs = task.Network.Inputs(g, 1, task.Coder.Layout())
+			logits, err := task.Network.Forward(build, inputs)
 			return inputs, G.Nodes{logits}, err
 		}))(t)
-		logits := must.Get(forward.Call(task.Network().Values(b)...))(t)[0].Float32s()
+		logits := must.Get(forward.Call(task.Network.Values(b)...))(t)[0].Float32s()
 		for i := range b.Targets {
 			if b.Targets[i] = data.Ignore; i < b.Lengths[0] {
 				b.Targets[i], _ = logit.Likeliest(logits[i*len(logits)/len(b.Targets):][:len(logits)/len(b.Targets)])
@@ -310,11 +310,11 @@ func withTargets(t *testing.T, task *Task, a Answer) (data.Batch, bool) {
 		}
 		return b, true
 	case data.KindSeq2Seq:
-		if n, err := target.Encode(a.Text); err != nil || len(n) >= task.Coder().Layout().TargetLen-1 {
+		if n, err := target.Encode(a.Text); err != nil || len(n) >= task.Coder.Layout().TargetLen-1 {
 			return data.Batch{}, false
 		}
 	}
-	return must.Get(task.Coder().Batch([]data.Example{{Source: a.Input, Answer: a.Text}}))(t), true
+	return must.Get(task.Coder.Batch([]data.Example{{Source: a.Input, Answer: a.Text}}))(t), true
 }
 
 // The LogProb of an answer must agree with the cross-entropy loss of its targets.
@@ -322,7 +322,7 @@ func TestPredictLogProb(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
 	for name, c := range configs(t) {
-		if c.Kind().Numbers || c.Kind().Embeds { // they have no probability
+		if c.Task.Kind == data.KindRegression || c.Describe().Predict != nil { // they have no probability
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -336,8 +336,8 @@ func TestPredictLogProb(t *testing.T) {
 				}
 				right := ops.IntTensor(b.Targets, 1, b.TargetLen)
 				loss, err := layers.NewFunction(func(build *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
-					inputs = task.Network().Inputs(g, 1, task.Coder().Layout())
-					logits, err := task.Network().Forward(build, inputs)
+					inputs = task.Network.Inputs(g, 1, task.Coder.Layout())
+					logits, err := task.Network.Forward(build, inputs)
 					if err != nil {
 						return nil, nil, err
 					}
@@ -347,13 +347,13 @@ func TestPredictLogProb(t *testing.T) {
 				})
 				must.Do(t, err)
 				lossLogProb := func() float64 {
-					mean := must.Get(loss.Call(append(task.Network().Values(b), ops.IntTensor(b.Targets, 1, b.TargetLen))...))(t)
+					mean := must.Get(loss.Call(append(task.Network.Values(b), ops.IntTensor(b.Targets, 1, b.TargetLen))...))(t)
 					return -float64(mean[0].Data().(float32)) * float64(b.Counted())
 				}
 				near := func(want float64) bool { return math.Abs(a.LogProb-want) <= 1e-4*(1+math.Abs(want)) }
 				want := lossLogProb()
 				if end := slices.Index(append(slices.Clone(b.Targets), data.Ignore), data.Ignore) - 1; c.Task.Kind == data.KindSeq2Seq && !near(want) { // another special token may have ended the answer
-					for _, b.Targets[end] = range []int{task.Coder().Layout().TargetPad, task.Coder().Layout().Start} {
+					for _, b.Targets[end] = range []int{task.Coder.Layout().TargetPad, task.Coder.Layout().Start} {
 						if other := lossLogProb(); near(other) {
 							want = other
 						}

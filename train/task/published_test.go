@@ -96,7 +96,7 @@ func TestPublishedText(t *testing.T) {
 		{Prompt{Text: "abc"}, GenerateOptions{MaxTokens: 30}, "ask for at most 29 tokens"},
 		{Prompt{Text: "a", Messages: []tokenizer.Message{{Role: "user", Content: "b"}}}, GenerateOptions{}, "can't come with another text"},
 		{Prompt{Messages: []tokenizer.Message{{Role: "user", Content: "b"}}}, GenerateOptions{}, "a template can be chosen by name: chatml, gemma, "},
-		{Prompt{Messages: []tokenizer.Message{{Role: "user", Content: "b"}}, Template: "none"}, GenerateOptions{}, "chatml, gemma, "},
+		{Prompt{Messages: []tokenizer.Message{{Role: "user", Content: "b"}}, Template: "none"}, GenerateOptions{}, "choose one by name, chatml, gemma, "},
 	} {
 		var s strings.Builder
 		_, err := m.Generate(t.Context(), &s, test.p, test.o)
@@ -111,8 +111,8 @@ func TestPublishedClassifier(t *testing.T) {
 	dir := publishedFolder(t, "llama-classes")
 	m := must.Get(Open(dir))(t)
 	reference := must.Get(pretrained.Open(dir, tensor.Float32))(t)
-	if k := m.Config.Kind(); k.Name != data.KindClassification || !slices.Equal(m.Config.Task.Classes, []string{"bad", "so so", "good"}) {
-		t.Errorf("the kind is %s with the labels %q", k.Name, m.Config.Task.Classes)
+	if m.Config.Task.Kind != data.KindClassification || !slices.Equal(m.Config.Task.Classes, []string{"bad", "so so", "good"}) {
+		t.Errorf("the kind is %s with the labels %q", m.Config.Task.Kind, m.Config.Task.Classes)
 	}
 	answers := must.Get(m.PredictAll(t.Context(), []string{"a text", "another one", strings.Repeat("x", 40)}, PredictOptions{Top: 3}))(t)
 	for _, a := range answers {
@@ -134,8 +134,7 @@ func TestPublishedClassifier(t *testing.T) {
 		t.Errorf("the only safetensors file has another name: %v", err)
 	}
 	path := filepath.Join(dir, "config.json")
-	content := must.Get(os.ReadFile(path))(t)
-	write(t, path, strings.Replace(string(content), "{", `{"problem_type": "multi_label_classification",`, 1))
+	write(t, path, strings.Replace(read(t, path), "{", `{"problem_type": "multi_label_classification",`, 1))
 	if _, err := Open(dir); !errors.As(err, new(*pretrained.UnsupportedError)) || !strings.Contains(err.Error(), "problem_type") {
 		t.Errorf("several labels per text: got error %v", err)
 	}
@@ -252,13 +251,13 @@ func TestEveryArchitecture(t *testing.T) {
 			continue
 		}
 		m := openedFolder(t, e.Name())
-		k := m.Config.Kind()
-		kinds[k.Name]++
+		d := m.Config.Describe()
+		kinds[m.Config.Task.Kind]++
 		var err error
 		switch {
-		case k.Generates:
+		case d.Generate == nil:
 			_, err = m.Generate(t.Context(), io.Discard, Prompt{Text: "abc"}, GenerateOptions{MaxTokens: 3, Sampler: m.Sampler()})
-		case k.Embeds:
+		case d.Predict != nil:
 			_, _, err = m.Embed(t.Context(), []string{"abc", "a longer text"})
 		default:
 			_, err = m.PredictAll(t.Context(), []string{"abc", "a longer text"}, PredictOptions{})
@@ -282,11 +281,10 @@ func TestClassifierReadsBeforePadding(t *testing.T) {
 	t.Parallel()
 	plain, ended := publishedFolder(t, "gpt2-classes"), publishedFolder(t, "gpt2-classes") // padding has the id 2
 	path := filepath.Join(ended, "tokenizer.json")
-	content := must.Get(os.ReadFile(path))(t)
 	const end = `{"post_processor": {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>", "type_id": 0}}],
 		"pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
 		"special_tokens": {"</s>": {"id": "</s>", "ids": [2], "tokens": ["</s>"]}}},`
-	write(t, path, strings.Replace(string(content), "{", end, 1))
+	write(t, path, strings.Replace(read(t, path), "{", end, 1))
 	opened := func(dir string) *Model {
 		t.Helper()
 		m := must.Get(Open(dir))(t)
@@ -295,7 +293,7 @@ func TestClassifierReadsBeforePadding(t *testing.T) {
 	wantSame := func(got, want *Model, explained bool) {
 		t.Helper()
 		for _, input := range []string{"abc", "a longer text", "."} {
-			b := must.Get(got.Coder().Batch([]data.Example{{Source: input}}))(t)
+			b := must.Get(got.Coder.Batch([]data.Example{{Source: input}}))(t)
 			if n := b.Lengths[0]; b.Inputs[n-1] != 2 {
 				t.Errorf("%q: the ids are %d, want 2 as the last", input, b.Inputs[:n])
 			}

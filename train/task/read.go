@@ -102,7 +102,8 @@ func PredictFile(ctx context.Context, m *model.Model, file string, w io.Writer, 
 		return err
 	}
 	c.pairs(2)
-	records, err := table.Open(file, c.format(kindOf(c.Task.Kind)).Inputs(&c.Data))
+	format := c.format(kindOf(c.Task.Kind))
+	records, err := table.Open(file, format.Inputs(&c.Data))
 	if err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func PredictFile(ctx context.Context, m *model.Model, file string, w io.Writer, 
 			return err
 		}
 		for i, a := range predicted {
-			if units := c.Data.SourceUnits; c.tagged() && (units == tokenizer.Words || units == tokenizer.Published) {
+			if units := c.Data.SourceUnits; format.Tagged && (units == tokenizer.Words || units == tokenizer.Published) {
 				tokenTags(&m.Config.Task, &a)
 			}
 			answers[places[i]] = a
@@ -174,11 +175,7 @@ func (c *Config) pairs(columns int) {
 
 // readsRows returns the configuration for reading rows.
 func readsRows(m *model.Model) (Config, error) {
-	c := *configOf(m)
-	if !c.Kind().Rows {
-		return c, fmt.Errorf("a text model can't answer the rows of a file: the task %s is of kind %s", c.Task.Name, c.Task.Kind)
-	}
-	return c, nil
+	return *configOf(m), m.Config.Describe().Rows
 }
 
 // EmbedFile embeds a column of a file of rows: see data.Settings, of which m.Config.Data has the Columns, the Header

@@ -75,11 +75,7 @@ func TestPairs(t *testing.T) {
 	if !task.Config.Task.Pairs || !slices.Equal(task.Config.Task.Classes, []string{"no", "yes"}) || !strings.HasPrefix(task.Examples()[0].Source, "a b ") || strings.Count(task.Examples()[0].Source, "\tc, ") != 1 {
 		t.Errorf("got the rule %+v and the examples %q", task.Config.Task, task.Examples())
 	}
-	for _, want := range []string{"columns: left, right and label, named in the header\n", "line 102: the second text (column 3) is empty\n"} {
-		if l := task.DescribeData(); !strings.Contains(l, want) {
-			t.Errorf("the description is\n%swant %q in it", l, want)
-		}
-	}
+	must.Have(t, task.DescribeData(), "columns: left, right and label, named in the header\n", "line 102: the second text (column 3) is empty\n")
 
 	file := filepath.Join(t.TempDir(), "new.tsv")
 	write(t, file, "right\tleft\nc\ta\n\tb\n")
@@ -107,9 +103,7 @@ func TestPairs(t *testing.T) {
 	// Without Columns, a rule with Pairs reads the usual names.
 	c = withFile(t, "classification", "pairs.tsv", strings.Repeat("label\tpremise\thypothesis\nyes\ta\tb\nno\tb\tc\n", 30))
 	c.Task.Pairs, c.Data.SkipBad = true, true
-	if l := made(t, c).DescribeData(); !strings.Contains(l, "columns: premise, hypothesis and label, named") {
-		t.Errorf("the description is\n%s", l)
-	}
+	must.Have(t, made(t, c).DescribeData(), "columns: premise, hypothesis and label, named")
 	c.Task.Pairs, c.Data.Columns = false, []string{"1", "2", "3", "4"}
 	must.Refuse(New(c))(t, `data.columns must name 2 columns, the text and the label, got ["1" "2" "3" "4"]; for two texts per row, name three`)
 	c = withFile(t, "tagging", "pairs.tsv", strings.Repeat("a\tX\nb\tY\n", 30))

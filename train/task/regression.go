@@ -23,12 +23,12 @@ import (
 type regression struct{ common }
 
 var regressionKind = regression{common{facts{
-	Kind: model.KindOf(data.KindRegression), help: "the number for each text in a file",
-	fields: []table.Column{
+	name: data.KindRegression, help: "the number for each text in a file",
+	format: &rows.Format{Columns: []table.Column{
 		textColumn,
 		{Role: "number", Names: []string{"number", "value", "score", "rating", "target", "label"}},
-	},
-	linear: linearNumbers{},
+	}},
+	pairs: true, linear: linearNumbers{},
 	losses: named{
 		{Name: "squared", About: "mean squared error"},
 		{Name: "huber", About: "Huber's loss: beyond one standard deviation it grows linearly, so outliers count less"},
@@ -36,11 +36,11 @@ var regressionKind = regression{common{facts{
 }}}
 
 // check returns an error if a setting makes no sense for numbers.
-func (regression) check(c *Config) error {
+func (k regression) check(c *Config) error {
 	if c.Training.LabelSmoothing != 0 {
 		return setting.Errorf("%s is for classes: the task %s learns numbers", setting.Path("training.label_smoothing"), c.Task.Name)
 	}
-	return nil
+	return k.common.check(c)
 }
 
 // row returns a function that returns an error if the answer of a row isn't a number.

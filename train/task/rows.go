@@ -7,7 +7,6 @@ import (
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/model"
 )
 
 // rowSource has the rows of a file.
@@ -22,19 +21,12 @@ type rowSet struct {
 	batch  int          // number of rows in a validation batch
 }
 
-// tagged reports whether rows of a file are tokens with their tags, so that the file may be CoNLL.
-func (c *Config) tagged() bool {
-	return c.FromRows() && model.KindOf(c.Task.Kind).Aligned && c.Data.SourceUnits != tokenizer.Characters && c.Data.TargetUnits != tokenizer.Characters
-}
-
-// format describes the rows of the task's files.
+// format describes the rows of the task's files. If they are tokens with their tags, a file may be CoNLL.
 func (c *Config) format(k kind) rows.Format {
-	f := k.about()
-	return rows.Format{
-		Columns: k.columns(c), Tagged: c.tagged(), Check: k.row(c),
-		Labels: f.labels(), AnswerUnits: f.AnswerUnits, Sequences: f.Sequences, Aligned: f.Aligned, Usual: f.usual,
-		Texts: c.Task.Texts,
-	}
+	f := *k.about().format
+	f.Columns, f.Check, f.Texts = k.columns(c), k.row(c), c.Task.Texts
+	f.Tagged = f.Aligned && c.FromRows() && c.Data.SourceUnits != tokenizer.Characters && c.Data.TargetUnits != tokenizer.Characters
+	return f
 }
 
 // leastRows is the least number of rows, with those for validation, that a task learns from.
@@ -64,7 +56,7 @@ func openRows(k kind, c *Config) (set, error) {
 	if n := s.Train.Len() + s.Validation.Len(); begins && n < leastRows {
 		return nil, setting.Errorf("%s: the rows are too few to learn from and to judge by: training needs at least %d, got %d", setting.Path("data.file"), leastRows, n)
 	}
-	if c.Kind().Classes {
+	if k.about().classes {
 		s.labels = countLabels(k.about(), c, s.Set, begins)
 	}
 	return s, s.complete(c)
@@ -92,7 +84,7 @@ func (s *rowSet) complete(c *Config) error {
 // linearTexts returns the number of texts that the linear model learns: see beside.Texts. If tokens have several
 // pieces, it counts the pieces.
 func (s *rowSet) linearTexts(c *Config) int {
-	if c.Kind().Aligned {
+	if kindOf(c.Task.Kind).about().symbols {
 		return s.Symbols
 	}
 	return s.Train.Len()

@@ -36,8 +36,8 @@ func TestSentenceTransformers(t *testing.T) {
 	for name, want := range folders {
 		t.Run(name, func(t *testing.T) {
 			m := must.Get(Open(sentenceFolder(t, name)))(t)
-			if left := m.Config.CutsStart(); left != (name == "left-cross") {
-				t.Errorf("CutsStart: %t", left)
+			if cut := m.Config.Describe().Cut; (cut == "the beginning") != (name == "left-cross") {
+				t.Errorf("cut: %s", cut)
 			}
 			vectors, _, err := m.Embed(t.Context(), want.Inputs)
 			embeds := strings.HasSuffix(name, "-embed")

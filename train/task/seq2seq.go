@@ -2,19 +2,19 @@ package task
 
 import (
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/table"
-	"github.com/heed-go/heed/train/model"
 )
 
 // seq2seq generates an answer symbol by symbol.
 type seq2seq struct{ common }
 
 var seq2seqKind = seq2seq{common{facts{
-	Kind: model.KindOf(data.KindSeq2Seq), help: "the answer to each source in a file, of any length",
-	fields: []table.Column{
+	name: data.KindSeq2Seq, help: "the answer to each source in a file, of any length",
+	format: &rows.Format{AnswerUnits: true, Sequences: true, Columns: []table.Column{
 		{Role: "source", Names: []string{"source", "src", "input", "word", "question"}},
 		{Role: "answer", Names: []string{"target", "tgt", "output", "answer", "pronunciation"}},
-	},
+	}},
 	smoothing: 0.1,
 }}}
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/internal/setting"
-	"github.com/heed-go/heed/train/model"
 )
 
 // fill sets the sizes of the model and the batch that are 0. The arguments are the number of training rows and of their
@@ -40,7 +39,7 @@ func (c *Config) divide(k facts) {
 	switch {
 	case k.micro > 0:
 		t.MicroBatches = k.micro
-	case k.Rows && c.Published() && c.Tune != model.TuneHead && c.Tune != model.TuneLoRA:
+	case k.format != nil && c.Published() && c.From.Tune != "head" && c.From.Tune != "lora":
 		t.MicroBatches = 2
 	default:
 		t.MicroBatches = 4

@@ -8,7 +8,6 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/model"
 )
 
 // For rows of a file, New must choose a MinDelta, so that training ends soon after all answers are right, and checks
@@ -121,12 +120,12 @@ func TestChosenEpochs(t *testing.T) {
 		tune        string
 		steps, want int
 	}{
-		{false, "", 6, 100}, {false, model.TuneHead, 6, 100}, {false, model.TuneHead, 300, 15},
-		{true, "", 6, 20}, {true, "", 45, 6}, {true, model.TuneLoRA, 6, 20}, {true, "", 300, 3},
-		{true, model.TuneHead, 1, 20}, {true, model.TuneHead, 6, 20}, {true, model.TuneHead, 300, 3},
+		{false, "", 6, 100}, {false, "head", 6, 100}, {false, "head", 300, 15},
+		{true, "", 6, 20}, {true, "", 45, 6}, {true, "lora", 6, 20}, {true, "", 300, 3},
+		{true, "head", 1, 20}, {true, "head", 6, 20}, {true, "head", 300, 3},
 	} {
 		c := must.Get(Named("classification", 0))(t)
-		c.Tune = test.tune
+		c.From.Tune = test.tune
 		if test.published {
 			c.Task.Published.Tokens = 10
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/model"
 )
 
 // solve trains the head of a model whose other weights don't change. It has the arguments and the result of train.Fit,
@@ -37,9 +36,9 @@ func (t *Task) solve(ctx context.Context, _ train.Problem, _ train.Config, o tra
 // solveFirst solves the head and returns the check as JSON.
 func (t *Task) solveFirst(ctx context.Context, o train.RunOptions) ([]byte, error) {
 	if !t.loadedWhole() {
-		return nil, fmt.Errorf("the head reads weights that %s doesn't have, such as %.100q: train them, too, with another tune than %s", t.Config.From.Dir, t.Loaded.Kept[0], model.TuneHead)
+		return nil, fmt.Errorf("the head reads weights that %s doesn't have, such as %.100q: train them, too, with another tune than head", t.Config.From.Dir, t.Loaded.Kept[0])
 	}
-	solved, _ := t.Linear()
+	solved := t.Linear
 	if !t.Config.Mix || solved == nil {
 		vectors, err := t.Features()
 		if err == nil {

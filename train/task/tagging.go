@@ -12,6 +12,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
@@ -25,19 +26,19 @@ import (
 type tagging struct{ common }
 
 var taggingKind = tagging{common{facts{
-	Kind: model.KindOf(data.KindTagging), help: "the tag of each token in a file",
-	fields: []table.Column{
+	name: data.KindTagging, help: "the tag of each token in a file",
+	format: &rows.Format{AnswerUnits: true, Aligned: true, Usual: tokenizer.Tokens, Columns: []table.Column{
 		{Role: "token list", Names: []string{"tokens", "words", "text", "sentence", "source"}},
 		{Role: "tag list", Names: []string{"tags", "labels", "ner_tags", "pos_tags", "target"}},
-	},
-	linear: linearClasses{}, usual: tokenizer.Tokens,
+	}},
+	classes: true, symbols: true, linear: linearClasses{},
 }}}
 
-func (tagging) check(c *Config) error {
+func (k tagging) check(c *Config) error {
 	if c.Data.SourceUnits == tokenizer.Words && c.Data.TargetUnits == tokenizer.Characters {
 		return setting.Errorf("%s %s needs tags with spaces between them: leave out %s %s", setting.Path("data.source_units"), tokenizer.Words, setting.Path("data.target_units"), tokenizer.Characters)
 	}
-	return nil
+	return k.common.check(c)
 }
 
 // row returns an error if a row doesn't have one tag per symbol, or if a published tokenizer drops one of its words.
@@ -122,8 +123,8 @@ func wordTags(tag string, n int) []string {
 	return tags
 }
 
-func (tagging) learner(m *model.Model, c *Config, weights []float64) learner {
-	l := labelLearner{model: m, config: c, weights: weights}
+func (k tagging) learner(m *model.Model, c *Config, weights []float64) learner {
+	l := k.labels(m, c, weights)
 	if tags := c.EntityTags(); tags != nil {
 		l.more = append(l.more, one(func(b *layers.Build, logits, targets *G.Node) (train.Metric, error) {
 			return entityF1(tags, b, logits, targets)

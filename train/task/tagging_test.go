@@ -140,11 +140,11 @@ func TestTaggingPublished(t *testing.T) {
 		must.Do(t, err)
 		var tags []int
 		logProb := 0.0
-		for logits := range slices.Chunk(outputs[0].Network, m.Coder().Layout().Classes) {
+		for logits := range slices.Chunk(outputs[0].Network, m.Coder.Layout().Classes) {
 			best, p := logit.Likeliest(logits)
 			tags, logProb = append(tags, best), logProb+p
 		}
-		if text, err := m.Coder().Answer(tags); err != nil || text != a.Text || math.Abs(logProb-a.LogProb) > 1e-5 {
+		if text, err := m.Coder.Answer(tags); err != nil || text != a.Text || math.Abs(logProb-a.LogProb) > 1e-5 {
 			t.Errorf("%q: got %s with %v, want %s with %v, %v", a.Input, a.Text, a.LogProb, text, logProb, err)
 		}
 	}

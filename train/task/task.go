@@ -51,7 +51,7 @@ func (t *Task) Examples() []data.Example { return t.set.held() }
 // Problem returns the task in the form that train.Fit needs. Pass Fit the settings in Config.Training.Config, and
 // RunOptions with the Config's Seed. It is the network that learns: a linear model isn't a part of the Problem.
 func (t *Task) Problem() train.Problem {
-	n := t.Network()
+	n := t.Network
 	dataset := func(e examples) train.Dataset {
 		return train.Dataset{Len: e.n, Order: e.order, Bucket: e.bucket, Batch: func(examples []int) ([]*tensor.Dense, error) {
 			b, err := e.batch(examples)
@@ -61,7 +61,7 @@ func (t *Task) Problem() train.Problem {
 			return append(n.Values(b), t.targets(b)...), nil
 		}}
 	}
-	inputs := len(n.Inputs(G.NewGraph(), 1, t.Coder().Layout()))
+	inputs := len(n.Inputs(G.NewGraph(), 1, t.Coder.Layout()))
 	return train.Problem{
 		Params: t.Trained(),
 		Loss: func(b *layers.Build, nodes G.Nodes) (layers.Loss, []train.Metric, error) {

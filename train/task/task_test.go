@@ -39,14 +39,14 @@ func smaller(t testing.TB, c Config) Config {
 	t.Helper()
 	c.Model.Dim, c.Model.Block.Attention.Heads = 16, 2
 	c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.MaxEpochs, c.Data.Validation = 16, 5, 2, 60
-	if !c.Kind().Embeds {
+	if c.Describe().Predict == nil {
 		c.Training.MicroBatches = 2
 	}
-	if c.Kind().Rows && c.Task.Sample == nil {
+	if c.Describe().Rows == nil && c.Task.Sample == nil {
 		c.Model.Layers, c.Training.StepsPerEpoch, c.Data.Validation = 1, 0, 30
 		c.Data.File = rowsFile(t, c.Task.Kind, 120)
 	}
-	if !c.Kind().Rows {
+	if c.Describe().Rows != nil {
 		c.Data.File = filepath.Join(t.TempDir(), "fox.txt")
 		c.Task.MaxLen = 16
 		fox := strings.Repeat("The quick brown fox jumps over the lazy dog, isn't that so?\n", 50)
@@ -68,20 +68,20 @@ func rowsFile(t testing.TB, kind data.Kind, rows int) string {
 		for i := range some {
 			some[i] = words[rng.IntN(len(words))]
 		}
-		switch about := kindOf(kind).about(); {
-		case about.Sequences:
+		switch kind {
+		case data.KindSeq2Seq:
 			letters := strings.Split(some[0]+some[len(some)-1], "")
 			fmt.Fprintf(&s, "%s\t%s\n", strings.Join(letters, ""), strings.ToUpper(strings.Join(letters, " ")))
 			if rng.IntN(9) == 0 {
 				fmt.Fprintf(&s, "%s\t%s\n", strings.Join(letters, ""), "X "+strings.ToUpper(strings.Join(letters, " ")))
 			}
-		case about.Embeds:
+		case data.KindEmbed:
 			like := slices.Clone(some)
 			slices.Reverse(like)
 			fmt.Fprintf(&s, "%s\t%s like this\n", strings.Join(some, " "), strings.Join(like, " "))
-		case about.Numbers:
+		case data.KindRegression:
 			fmt.Fprintf(&s, "%s\t%d\n", strings.Join(some, " "), len(some))
-		case !about.AnswerUnits:
+		case data.KindClassification:
 			fmt.Fprintf(&s, "%s\t%t\n", strings.Join(some, " "), slices.Contains(some, "cat"))
 		default:
 			tags := make([]string, len(some))
@@ -221,7 +221,7 @@ func TestNewErrors(t *testing.T) {
 		{"quotes for two files", func(c *Config) {
 			*c = withFile(t, "seq2seq", "x.csv", "a,b\n")
 			c.Data.File, c.Data.TargetFile, c.Data.Quotes = "x", "y", "no"
-		}, "data.quotes is for one file, so it can't come with data.target_file"},
+		}, "data.quotes is for one file of rows, and task seq2seq learns two parallel files"},
 		{"too many to validate on", func(c *Config) { c.Data.Validation = 1 << 12; c.Task.MaxLen = 1 }, "were found: use a smaller number"},
 		{"another vocabulary", func(c *Config) { c.Model.Vocab = 29 }, "model.vocab must be 28 for this task, or 0 to choose it, got 29"},
 		{"other classes", func(c *Config) { c.Model.Outputs = -1 }, "model.outputs must be 27"},
@@ -480,7 +480,7 @@ func TestMemoryBound(t *testing.T) {
 			if _, err := train.Fit(ctx, task.Problem(), task.Config.Training.Config, options); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
-			bound, _ := task.Config.leastMemory(task.Coder().Layout(), task.set.size())
+			bound, _ := task.Config.leastMemory(task.Coder.Layout(), task.set.size())
 			t.Logf("train.Fit estimates %.0f MB, leastMemory %.0f MB", takes/(1<<20), bound/(1<<20))
 			if bound > takes || takes > 40<<20+4*bound {
 				t.Errorf("train.Fit estimates %.0f MB, leastMemory %.0f MB: want between a quarter of that and all", takes/(1<<20), bound/(1<<20))

@@ -36,16 +36,14 @@ func TestTextOfBytePairs(t *testing.T) {
 	t.Parallel()
 	c := smallBPE(t, 280)
 	task, dir := trained(t, c)
-	if task.Coder().Layout().Tokens != 280 || task.Config.Task.Alphabet != "" || len(task.Config.Data.Tokenizers) != 1 {
-		t.Errorf("got the layout %+v and the data %+v, want 280 tokens and one tokenizer", task.Coder().Layout(), task.Config.Data)
+	if task.Coder.Layout().Tokens != 280 || task.Config.Task.Alphabet != "" || len(task.Config.Data.Tokenizers) != 1 {
+		t.Errorf("got the layout %+v and the data %+v, want 280 tokens and one tokenizer", task.Coder.Layout(), task.Config.Data)
 	}
 
 	half := filepath.Join(t.TempDir(), "half")
 	var log strings.Builder
 	run(t, made(t, c), half, train.RunOptions{MaxSteps: 7, Workers: 1, Log: &log})
-	if !strings.Contains(log.String(), fmt.Sprintf(", a text of %d characters, a vocabulary of 280, seed 1, ", task.Config.Data.Characters)) {
-		t.Errorf("the log %q doesn't have the sizes of the text and the vocabulary", log.String())
-	}
+	must.Have(t, log.String(), fmt.Sprintf(", a text of %d characters, a vocabulary of 280, seed 1, ", task.Config.Data.Characters))
 	saved := must.Get(ReadConfig(half))(t)
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere.txt")
 	must.Do(t, os.Rename(c.Data.File, elsewhere))
@@ -81,9 +79,7 @@ func TestTextOfBytePairs(t *testing.T) {
 	if want := s.Loss * float64(s.Total) / float64(counted); s.Characters != counted || s.Characters < s.Total/2 || math.Abs(*got-want) > 1e-12 {
 		t.Errorf("got %d characters, want %d, in %d tokens; the loss per character is %v, want %v", s.Characters, counted, s.Total, *got, want)
 	}
-	if summary := read(t, filepath.Join(half, runfolder.SummaryFile)); !strings.Contains(summary, `"val_loss_per_character":`) {
-		t.Errorf("the summary is %s, want a loss per character in it", summary)
-	}
+	must.Have(t, read(t, filepath.Join(half, runfolder.SummaryFile)), `"val_loss_per_character":`)
 
 	next := smallBPE(t, 0)
 	next.Data.SourceUnits = ""
@@ -114,7 +110,7 @@ func TestTextUnits(t *testing.T) {
 		want   string
 	}{
 		{func(c *Config) { c.Data.SourceUnits = tokenizer.Tokens }, `data.source_units must be one of characters, bpe for the task text, got "tokens"`},
-		{func(c *Config) { c.Data.TargetUnits = tokenizer.BPE }, "data.target_units is for tasks that learn rows, not for task text"},
+		{func(c *Config) { c.Data.TargetUnits = tokenizer.BPE }, "data.target_units is for one file of rows or two parallel files, and task text learns a text"},
 		{func(c *Config) { c.Data.VocabSize = 300 }, "data.vocab_size is only for data.units bpe"},
 	} {
 		c := small(t, "text")
@@ -165,7 +161,7 @@ func TestTextOfFiles(t *testing.T) {
 	}
 	c := small(t, "classification")
 	c.Data.MoreFiles = []string{lines}
-	must.Refuse(New(c))(t, "data.more_files are for texts, not for task classification")
+	must.Refuse(New(c))(t, "data.more_files is for a text, and task classification learns one file of rows")
 }
 
 // If the text, the tokenizer or the units were changed, New or Open must return an error.

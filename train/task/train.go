@@ -55,14 +55,14 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 	if !first || options.Log == nil {
 		options.Log = io.Discard
 	}
-	if t.Config.Kind().Linear {
+	if t.hasLinear() {
 		if first {
 			err = t.takeBaseline(ctx, w)
 		}
 		if _, err := train.Broadcast(options.Group, nil, err); err != nil {
 			return nil, err
 		}
-		if l, _ := t.Linear(); first && l != nil {
+		if l := t.Linear; first && l != nil {
 			io.WriteString(options.Log, metrics.Text("Baseline: "+l.About(), judge.KindOf(&t.Config.Config).Metrics, l.Values)+l.Held)
 			err = t.beforeEpochs(w, options.Log)
 		}
@@ -71,8 +71,8 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 		}
 	}
 	sizes, validation := "", ""
-	if !t.Config.Kind().Rows && t.DescribeData() == "" { // which otherwise has the sizes
-		sizes = fmt.Sprintf(", a text of %d characters, a vocabulary of %d", t.Config.Data.Characters, t.Coder().Layout().Tokens)
+	if t.kind.about().format == nil && t.DescribeData() == "" { // which otherwise has the sizes
+		sizes = fmt.Sprintf(", a text of %d characters, a vocabulary of %d", t.Config.Data.Characters, t.Coder.Layout().Tokens)
 	}
 	if t.set.judged() == 0 {
 		validation = ", without validation"
@@ -164,7 +164,7 @@ func (t *Task) summary(r *train.Result) *Summary {
 	if t.Config.Partial() {
 		s.Trained = t.Trained().Count()
 	}
-	if l, _ := t.Linear(); l != nil {
+	if l := t.Linear; l != nil {
 		s.Baseline = l.Values
 	}
 	if n := len(r.History); n > 0 {
@@ -189,7 +189,7 @@ func (t *Task) beforeEpochs(w *runfolder.Writer, log io.Writer) error {
 	}
 	if t.Config.From.Dir != "" {
 		gain := ""
-		if t.Config.Kind().Classes { // docs/finetuning.md has the figures
+		if t.kind.about().classes { // docs/finetuning.md has the figures
 			gain = ", which usually brings 1 to 3 points more"
 		}
 		fmt.Fprintf(log, "The run answers so until a check is better; interrupting it keeps the better of both. In the end it mixes them%s\n", gain)
@@ -200,7 +200,7 @@ func (t *Task) beforeEpochs(w *runfolder.Writer, log io.Writer) error {
 // better returns the better one of the linear model and of the network at a check: an interrupted training answers with
 // it.
 func (t *Task) better(c train.Check) logit.Mixture {
-	l, _ := t.Linear()
+	l := t.Linear
 	if !t.Config.Mix || l == nil {
 		return logit.Mixture{}
 	}
@@ -269,7 +269,7 @@ func (t *Task) begin(ctx context.Context, w *runfolder.Writer) error {
 	raised.Training.MaxEpochs, raised.Training.Stopping.Patience = t.Config.Training.MaxEpochs, t.Config.Training.Stopping.Patience
 	raised.MoveTo(t.Config.Config)
 	saved.divide(t.kind.about())
-	if err := saved.Decide(t.Coder().Layout()); err != nil || !runfolder.SameJSON(raised, t.Config) {
+	if err := saved.Decide(t.Coder.Layout()); err != nil || !runfolder.SameJSON(raised, t.Config) {
 		return fmt.Errorf("%s holds a run with another configuration: choose another folder", w.Dir)
 	}
 	if err := w.CheckSizes(t.Params.Count()); err != nil {

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // In prose, held-out rows have words that the training rows lack: "drill." is not "drill". Then the units must be byte
@@ -62,16 +64,14 @@ func TestUnitsOfProse(t *testing.T) {
 			if d := task.Config.Data; [2]tokenizer.Units{d.SourceUnits, d.TargetUnits} != test.units {
 				t.Errorf("the units are %q and %q, want %q", d.SourceUnits, d.TargetUnits, test.units)
 			}
-			if !strings.Contains(task.DescribeData(), test.description) {
-				t.Errorf("the description is\n%swant %q in it", task.DescribeData(), test.description)
-			}
+			must.Have(t, task.DescribeData(), test.description)
 			if source := task.Config.Task.Source; test.units[0] == words {
 				ids, err := source.Encode("HELLO Hello") // the rows have Hello
 				if err != nil || ids[1] == source.Unknown() || (ids[0] == ids[1]) != (test.kind == "classification") {
 					t.Errorf("the ids of HELLO and Hello are %v, %v: want one for labels, and otherwise two", ids, err)
 				}
 			}
-			if shared := task.Config.Task.Target == nil; task.Config.Kind().Sequences && shared != (test.units == [2]tokenizer.Units{bpe, bpe}) {
+			if shared := task.Config.Task.Target == nil; task.Config.Task.Kind == data.KindSeq2Seq && shared != (test.units == [2]tokenizer.Units{bpe, bpe}) {
 				t.Errorf("sources and answers share a vocabulary: %t", shared)
 			}
 		})

@@ -14,8 +14,7 @@ import (
 
 // mixes reports whether answers are mixed from those of the network and of the linear model.
 func (t *Task) mixes() bool {
-	l, _ := t.Linear()
-	return t.Config.Mix && l != nil && t.set.judged() > 0
+	return t.Config.Mix && t.Linear != nil && t.set.judged() > 0
 }
 
 // judgeValidation lets the trained model answer the validation rows. It chooses the mixture of its answers, or the
@@ -23,14 +22,14 @@ func (t *Task) mixes() bool {
 // process of a group does that, except for vectors.
 func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) error {
 	t.Mixture = t.usualMixture()
-	k, c := t.Config.Kind(), &t.Config
-	if !c.FromRows() || !s.Best.Validated || !first && !k.Embeds {
+	k, c := t.kind.about(), &t.Config
+	if !c.FromRows() || !s.Best.Validated || !first && !k.together {
 		return nil
 	}
 	var r *judge.Report
 	var err error
 	switch {
-	case t.mixes(), k.Linear && c.Task.Classes != nil:
+	case t.mixes(), k.linear != nil && c.Task.Classes != nil:
 		v, failed := t.readValidation(ctx)
 		if failed != nil {
 			return failed
@@ -45,11 +44,11 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 			baseline, err = judge.Baseline(ctx, t.Model, t.Examples())
 			r.Beside(t.Model, baseline)
 		}
-	case !k.Sequences:
+	case k.together || k.linear != nil:
 		if r, err = judge.Answers(ctx, t.Model, t.Examples(), model.PredictOptions{}); err != nil {
 			return err
 		}
-		if s.Score.Judged(r); k.Embeds {
+		if s.Score.Judged(r); k.together {
 			s.Baseline = r.Baseline
 		}
 		s.of(t.Model, s.Score)
@@ -57,7 +56,7 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 	if r == nil || err != nil {
 		return err
 	}
-	s.Chance, s.Guesses = r.Chance, (k.Embeds || c.Task.Pairs) && t.guesses(r, s.Score)
+	s.Chance, s.Guesses = r.Chance, (k.together || c.Task.Pairs) && t.guesses(r, s.Score)
 	if t.mixes() {
 		x := t.Mixture
 		s.Linear, s.Answers = &x.Linear, r.Values()
@@ -67,8 +66,8 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 
 // usualMixture returns the mixture without validation rows.
 func (t *Task) usualMixture() logit.Mixture {
-	switch l, _ := t.Linear(); {
-	case !t.Config.Mix || l == nil:
+	switch {
+	case !t.Config.Mix || t.Linear == nil:
 		return logit.Mixture{}
 	case t.Config.Solved():
 		return logit.Mixture{Linear: 1}
@@ -101,8 +100,9 @@ func (t *Task) readValidation(ctx context.Context) (*validation, error) {
 	if v.answers, v.outputs, err = t.Outputs(ctx, judge.Sources(v.report.Judged), both); err != nil {
 		return nil, err
 	}
-	targetsOf, numbers := t.kind.about().linear.targets(&t.Config), t.Config.Kind().Numbers
-	v.sides.width = max(1, t.Coder().Layout().Classes)
+	k := t.kind.about()
+	targetsOf := k.linear.targets(&t.Config)
+	v.sides.width = max(1, t.Coder.Layout().Classes)
 	for _, o := range v.outputs {
 		reference := v.report.Judged[o.Input].References[0]
 		if len(v.sides.network)+len(v.sides.linear) > 2*mostSides || !t.knows(reference) {
@@ -112,10 +112,10 @@ func (t *Task) readValidation(ctx context.Context) (*validation, error) {
 		if n := max(len(o.Network), len(o.Linear)) / v.sides.width; n < len(targets) { // the source was cut
 			targets = targets[:n]
 		}
-		if numbers {
-			v.sides.add(o.Network, o.Linear, nil, targets)
-		} else {
+		if k.classes {
 			v.sides.add(o.Network, o.Linear, intsOf(targets), nil)
+		} else {
+			v.sides.add(o.Network, o.Linear, nil, targets)
 		}
 	}
 	return v, nil
@@ -224,10 +224,10 @@ func (s *sides) averagePrecision(x logit.Mixture, class int) float64 {
 // guesses reports whether the validation score is no better than the score of guesses by more than chance.
 func (t *Task) guesses(r *judge.Report, s judge.Score) bool {
 	n, value, mean, variance := float64(len(r.Judged)), s.Value, 0.0, 1.0
-	switch {
-	case t.Config.Kind().Numbers: // R² is the square of a correlation
+	switch k := t.kind.about(); {
+	case !k.classes && !k.together: // R² is the square of a correlation
 		value = math.Sqrt(max(0, value))
-	case t.Config.Kind().Classes:
+	case k.classes:
 		_, mean, _ = t.MostFrequent("accuracy")
 		variance = mean * (1 - mean)
 	case r.Judged[0].Answer.Number == nil:

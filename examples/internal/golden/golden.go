@@ -103,9 +103,8 @@ func Holds(t *testing.T, output, heading, printed string, moved float64) {
 	Check(t, heading, Table(t, output, heading), printed, moved+half)
 }
 
-// Calls fails the test unless an example handles its flags well. With args, two calls with the same seed must print the
-// same, and a call with another seed something else. An unknown flag, an argument without a flag, and an empty value
-// for one of flags must each give a *CallError that lists the flags.
+// Calls is like Refuses. Also, with args, two calls with the same seed must print the same, and a call with another
+// seed something else.
 func Calls(t *testing.T, run func(io.Writer, []string) error, args []string, flags ...string) {
 	t.Helper()
 	outputs := map[string]string{}
@@ -122,6 +121,13 @@ func Calls(t *testing.T, run func(io.Writer, []string) error, args []string, fla
 	if outputs["7"] == outputs["8"] {
 		t.Errorf("with %q the seed doesn't change the output:\n%s", args, outputs["7"])
 	}
+	Refuses(t, run, flags...)
+}
+
+// Refuses fails the test unless an example refuses wrong calls. An unknown flag, an argument without a flag, and an
+// empty value for one of flags must each give a *CallError that lists the flags.
+func Refuses(t *testing.T, run func(io.Writer, []string) error, flags ...string) {
+	t.Helper()
 	wrong := [][]string{{"--nosuch"}, {"more"}, {"--seed", "x"}}
 	for _, name := range flags {
 		wrong = append(wrong, []string{name, ""})

@@ -2,13 +2,11 @@
 package picture
 
 import (
-	"errors"
-	"io"
+	"bytes"
 	"os"
 	"path/filepath"
 	"strconv"
 
-	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/heatmap"
 )
 
@@ -40,21 +38,17 @@ func Draw(path, title string, layers ...heatmap.Layer) error {
 }
 
 // Write draws a figure as a PNG. It makes the folder if it doesn't exist. It does nothing if path is empty. If it can't
-// draw or write the whole picture, it leaves a file at path unchanged. It writes to a pipe or a device in place.
+// draw the whole picture, it leaves a file at path unchanged.
 func Write(path string, f heatmap.Figure) error {
 	if path == "" {
 		return nil
 	}
+	var drawn bytes.Buffer
+	if err := f.WritePNG(&drawn, 96); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	draw := func(w io.Writer) error { return f.WritePNG(w, 96) }
-	if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() {
-		return atomicfile.WriteFile(path, draw)
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(draw(file), file.Close())
+	return os.WriteFile(path, drawn.Bytes(), 0o666)
 }

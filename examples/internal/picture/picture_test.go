@@ -1,9 +1,6 @@
 package picture
 
 import (
-	"errors"
-	"fmt"
-	"image/png"
 	"os"
 	"path/filepath"
 	"testing"
@@ -27,23 +24,5 @@ func TestWriteWhole(t *testing.T) {
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
 		t.Errorf("the folder holds %v, %v, want only the old file", files, err)
-	}
-}
-
-func TestWriteToAPipe(t *testing.T) {
-	read, write, err := os.Pipe()
-	must.Do(t, err)
-	path := fmt.Sprintf("/dev/fd/%d", write.Fd())
-	if _, err := os.Stat(path); err != nil {
-		t.Skip(err)
-	}
-	decoded := make(chan error, 1)
-	go func() {
-		_, err := png.Decode(read)
-		decoded <- err
-	}()
-	err = Write(path, heatmap.Figure{Layers: []heatmap.Layer{Layer("one", Count("row ", 1), Count("column ", 1), []float64{1})}})
-	if err := errors.Join(err, write.Close(), <-decoded); err != nil {
-		t.Error(err)
 	}
 }

@@ -110,18 +110,17 @@ func className(class string) string {
 // compare says whether an answer equals one of its references and adds this to the report. It returns the answer and
 // the references, split into symbols.
 func (r *Report) compare(m *model.Model, j *Judged) (answer []string, references [][]string) {
-	_, target := m.Coder().Tokenizers()
-	kind := r.kind
+	_, target := m.Coder.Tokenizers()
 	answer = []string{}
 	if j.Answer.Err == nil {
 		answer = r.symbols(j.Answer.Text)
 	}
 	for _, text := range j.References {
 		known := slices.Contains(m.Config.Task.Classes, text)
-		if kind.AnswerUnits {
+		if r.Units != "" {
 			n, some, _ := oov.Count(target, text)
 			unknown := some > 0
-			if known = !unknown; kind.Sequences && n > m.Config.Task.MaxAnswer {
+			if known = !unknown; m.Config.Task.MaxAnswer > 0 && n > m.Config.Task.MaxAnswer {
 				r.LongReferences++
 			}
 		}
@@ -154,7 +153,7 @@ func (r *Report) countClasses(j *Judged, answer, reference []string) {
 // symbols splits an answer into the units that are counted. A label is one unit.
 func (r *Report) symbols(answer string) []string {
 	switch {
-	case !r.kind.AnswerUnits:
+	case r.Units == "":
 		return []string{answer}
 	case r.Units == tokenizer.Characters:
 		return strings.Split(answer, "")

@@ -25,18 +25,19 @@ const batch = 1 << 13
 // similar vectors come first. If each answer is one text and a score, it compares the similarities with the scores.
 func Answers(ctx context.Context, m *model.Model, examples []data.Example, o model.PredictOptions) (*Report, error) {
 	kind := kindOf(m.Config.Task.Kind)
-	if !kind.Rows || len(examples) == 0 {
+	if m.Config.Describe().Rows != nil || len(examples) == 0 {
 		return nil, fmt.Errorf("judging needs at least one example and a model that answers rows, got %d examples and a model of kind %s", len(examples), m.Config.Task.Kind)
 	}
-	if kind.Embeds {
+	if k, ok := kind.scorer.(interface {
+		together(ctx context.Context, m *model.Model, r *Report) error
+	}); ok {
 		r := New(m, examples)
-		return r, r.judgeVectors(ctx, m)
+		return r, k.together(ctx, m, r)
 	}
-	linear, err := m.Linear()
-	if err != nil {
-		return nil, err
+	if m.NoLinear != nil {
+		return nil, m.NoLinear
 	}
-	if linear != nil {
+	if m.Linear != nil {
 		asked := m.Mixture
 		if asked.Linear == 0 { // the network alone answers
 			asked.Linear = 0.5
@@ -111,16 +112,16 @@ func (r *Report) add(m *model.Model, part []Judged, answers []model.Answer) {
 
 // Beside sets what a report says about the model's baseline. The argument is the Baseline on the same examples, or nil.
 func (r *Report) Beside(m *model.Model, baseline *Report) {
-	if linear, _ := m.Linear(); baseline != nil {
-		r.about, r.Baseline, r.Chance = linear.About(), baseline.Values(), new(r.kind.chance(r, baseline))
+	if baseline != nil {
+		r.about, r.Baseline, r.Chance = m.Linear.About(), baseline.Values(), new(r.kind.chance(r, baseline))
 	}
 }
 
 // Baseline compares the answers of the baseline alone with the examples. It returns nil if there is no baseline or no
 // example. If the run's summary lists a baseline that is missing, this is an error.
 func Baseline(ctx context.Context, m *model.Model, examples []data.Example) (*Report, error) {
-	if l, err := m.Linear(); l == nil || len(examples) == 0 {
-		return nil, err
+	if m.Linear == nil || len(examples) == 0 {
+		return nil, m.NoLinear
 	}
 	reports, err := mixed(ctx, m, examples, linearAlone, model.PredictOptions{}, linearAlone)
 	return append(reports, nil)[0], err
@@ -129,11 +130,14 @@ func Baseline(ctx context.Context, m *model.Model, examples []data.Example) (*Re
 // New returns a report on the examples, without answers.
 func New(m *model.Model, examples []data.Example) *Report {
 	kind := kindOf(m.Config.Task.Kind)
-	kind.Metrics = kind.metrics(&m.Config)
-	r := &Report{kind: kind, Units: cmp.Or(m.Config.Data.TargetUnits, tokenizer.Characters)}
+	kind.Metrics = kind.metrics(m.Config)
+	r := &Report{kind: kind}
+	if m.Config.Describe().Units != "" {
+		r.Units = cmp.Or(m.Config.Data.TargetUnits, tokenizer.Characters)
+	}
 	if r.Units == tokenizer.Tokens {
 		r.BLEU.Split = strings.Fields
 	}
-	r.gather(examples)
+	r.gather(examples, m.Config.Task.MaxAnswer > 0)
 	return r
 }

@@ -41,9 +41,7 @@ func TestReportBLEU(t *testing.T) {
 	} {
 		r := Report{kind: kindOf(data.KindSeq2Seq), Judged: []Judged{{Answer: model.Answer{Text: test.answer}}}}
 		r.BLEU.Add(test.answer, test.reference)
-		if got := r.String(); !strings.Contains(got, test.want) {
-			t.Errorf("%s: the report is\n%swant %q in it", test.name, got, test.want)
-		}
+		must.Have(t, r.String(), test.want)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // A Kind is a kind of task, with the words for its results.
 type Kind struct {
-	model.Kind
+	name data.Kind
 
 	Unit  string // plural noun for what a Score counts, such as "tags"
 	Right string // word for a right answer, such as "exactly right"; empty if answers are near or far, not right or wrong
@@ -23,6 +23,7 @@ type Kind struct {
 	Score   metrics.Metric   // the first of the Metrics: it says how good a model is
 
 	LossUnit string // such as "nats"; empty if the loss has none
+	Baseline string // name of the simple model beside which pages show a model; empty if there is none
 
 	scorer
 }
@@ -42,7 +43,7 @@ type scorer interface {
 
 // A Report compares a model's answers with the answers of examples. String returns it in words.
 type Report struct {
-	Units tokenizer.Units // units of answers
+	Units tokenizer.Units // units of answers; empty if an answer is a label or a number
 
 	// For seq2seq, Judged has each source once, with all its references. For other kinds, it has each example. Its
 	// order is the order of the examples.
@@ -84,14 +85,14 @@ func (r *Report) HasEntities() bool { return r.Entities.Others == 0 && r.Entitie
 // scored reports whether the rows of a report have scores.
 func (r *Report) scored() bool { return len(r.Judged) > 0 && r.Judged[0].Answer.Number != nil }
 
-// gather sets Judged from the examples, without answers.
-func (r *Report) gather(examples []data.Example) {
+// gather sets Judged from the examples, without answers. If joined is true, examples with the same source are one.
+func (r *Report) gather(examples []data.Example, joined bool) {
 	r.Judged = make([]Judged, 0, len(examples)) // growing would take more memory
 	indices := map[string]int{}                 // for seq2seq: index of each source in Judged
 	for _, e := range examples {
 		i, ok := indices[e.Source]
 		if !ok {
-			if r.kind.Sequences {
+			if joined {
 				indices[e.Source] = len(r.Judged)
 			}
 			r.Judged = append(r.Judged, Judged{Source: e.Source, References: []string{e.Answer}})

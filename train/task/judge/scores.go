@@ -12,7 +12,7 @@ import (
 
 // ScoresOf returns the scores of a Score, a Report of the same model, or both. Either may be nil.
 func ScoresOf(m *model.Model, s *Score, r *Report) Scores {
-	k := KindOf(&m.Config)
+	k := KindOf(m.Config)
 	scores := Scores{Task: m.Config.Task.Name, Kind: m.Config.Task.Kind, Score: k.Score.Name, Unit: k.Unit}
 	if s != nil {
 		scores.Loss, scores.Value, scores.Total, scores.Interval = finite(s.Loss), finite(s.Value), s.Total, s.Interval
@@ -65,7 +65,7 @@ func NewScore(c *model.Config, loss float64, values map[string]float64, total in
 	if k.Score.Share {
 		s.Right = int(math.Round(s.Value * float64(s.Total)))
 		s.Value = float64(s.Right) / float64(max(s.Total, 1))
-		if c.FromRows() && !k.Aligned && total > 0 {
+		if _, many := k.scorer.(tags); c.FromRows() && !many && total > 0 { // tags of one row are alike
 			s.Interval = wilson(s.Value, float64(total))
 		}
 	}
@@ -78,7 +78,8 @@ func NewScore(c *model.Config, loss float64, values map[string]float64, total in
 // Judged sets what a report of all rows knows better than a check, which has batches: the interval and, for embed, the
 // score.
 func (s *Score) Judged(r *Report) {
-	if s.Interval = r.Interval(); !r.kind.Embeds {
+	s.Interval = r.Interval()
+	if _, ok := r.kind.scorer.(texts); !ok {
 		return
 	}
 	values, known := texts{}.values(r), false

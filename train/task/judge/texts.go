@@ -70,9 +70,9 @@ func newComparison(judged []Judged) *comparison {
 // similarities sets out (len(some), N) to the similarities of some of the N texts with all texts.
 type similarities func(some []int, out []float32)
 
-// judgeVectors compares the texts of each row by the cosines of their vectors, and adds the results to the report. The
+// together compares the texts of each row by the cosines of their vectors, and adds the results to the report. The
 // baseline compares them by TF-IDF.
-func (r *Report) judgeVectors(ctx context.Context, m *model.Model) error {
+func (texts) together(ctx context.Context, m *model.Model, r *Report) error {
 	c := newComparison(r.Judged)
 	vectors, answers, _, err := m.Vectors(ctx, c.texts)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // compare ranks the positive of each query among all positives and negatives, without the query's other positives.
 func TestCompare(t *testing.T) {
 	r := &Report{kind: kindOf(data.KindEmbed)}
-	r.gather([]data.Example{{Source: "a", Answer: "b\tc"}, {Source: "a", Answer: "d\ta"}, {Source: "b", Answer: "e\te"}})
+	r.gather([]data.Example{{Source: "a", Answer: "b\tc"}, {Source: "a", Answer: "d\ta"}, {Source: "b", Answer: "e\te"}}, false)
 	c := newComparison(r.Judged)
 	if !slices.Equal(c.texts, []string{"a", "b", "c", "d", "e"}) || c.scores != nil {
 		t.Fatalf("the texts are %q, with scores %v", c.texts, c.scores)

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -73,30 +74,19 @@ func (h *Handler) operation(path string) object {
 	if h.maxTop() > 0 {
 		requestFields = append(requestFields, "top", object{"type": "integer", "default": 0, "minimum": 0, "maximum": h.maxTop(), "description": fmt.Sprintf("number of alternatives per input; at most %d in all", o.MaxTop)})
 	}
-	if h.model.Config.Kind().Beams {
+	if h.does.Beam > 1 {
 		requestFields = append(requestFields, "beam", object{"type": "integer", "default": 1, "minimum": 1, "maximum": o.MaxBeam})
 	}
 	probability := object{"type": "number", "minimum": 0, "maximum": 1, "description": "the answer's probability in the model"}
-	chosen := textSchema
-	if h.model.Config.Kind().Numbers {
-		chosen = object{"type": "number"}
-	}
 	answer := fields(
 		"input", textSchema,
-		"answer", chosen,
 		"probability", probability,
 		"cut", cutSchema,
 		"unknown", object{"type": "boolean", "description": "whether the input has letters, or mostly words, that training never saw"},
 		"alternatives", object{"type": "array", "items": fields("answer", textSchema, "probability", probability), "description": "with top: the likeliest answers; the first is the answer"},
 		"error", object{"type": "string", "description": "why the model has no answer to the input"},
 	)
-	if h.model.Config.Kind().Spans {
-		offset := object{"type": "integer", "minimum": 0}
-		answer["properties"].(object)["spans"] = object{
-			"type": "array", "items": fields("label", textSchema, "start", offset, "end", offset, "text", textSchema),
-			"description": "the entities that the tags mark: their bytes in the input, in UTF-8, from start up to but not including end",
-		}
-	}
+	maps.Copy(answer["properties"].(object), h.does.Schema)
 	answer["required"] = []string{"input"}
 	return operation("answers inputs", h.body(fields(requestFields...), "input"),
 		answered("one entry per input, in the order of the inputs", inJSON, fields("answers", object{"type": "array", "items": answer})))

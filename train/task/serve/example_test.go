@@ -32,17 +32,26 @@ func Example() {
 	config.Model.Layers = 1
 	config.Training.MaxEpochs = 2
 	t, err := task.New(config)
-	check(err)
+	if err != nil {
+		log.Fatal(err)
+	}
 	dir, err := os.MkdirTemp("", "heed")
-	check(err)
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer os.RemoveAll(dir)
-	_, err = t.Train(context.Background(), dir, train.RunOptions{})
-	check(err)
+	if _, err := t.Train(context.Background(), dir, train.RunOptions{}); err != nil {
+		log.Fatal(err)
+	}
 
 	model, err := model.Open(dir) // in the program that serves the model
-	check(err)
+	if err != nil {
+		log.Fatal(err)
+	}
 	handler, err := serve.New(model, serve.Options{MaxInputs: 10})
-	check(err)
+	if err != nil {
+		log.Fatal(err)
+	}
 	mux := http.NewServeMux()
 	mux.Handle("/complement/", http.StripPrefix("/complement", handler))
 	mux.HandleFunc("/hello", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello\n") })
@@ -52,9 +61,13 @@ func Example() {
 
 	for _, body := range []string{`{"input": ["2024", "x"]}`, `{"input": []}`} {
 		answer, err := http.Post(server.URL+"/complement/predict", "application/json", strings.NewReader(body))
-		check(err)
+		if err != nil {
+			log.Fatal(err)
+		}
 		text, err := io.ReadAll(answer.Body)
-		check(err)
+		if err != nil {
+			log.Fatal(err)
+		}
 		answer.Body.Close()
 		probability := regexp.MustCompile(`(0\.9)[0-9]+`) // its digits depend on the processor
 		fmt.Print(answer.Status, " ", probability.ReplaceAllString(string(text), "$1"))
@@ -62,10 +75,4 @@ func Example() {
 	// Output:
 	// 200 OK {"answers":[{"input":"2024","answer":"7975","probability":0.9},{"input":"x","unknown":true,"error":"task complement: source \"x\": symbol 'x' at position 0 (from 0) isn't one of the 10 known: \"0123456789\""}]}
 	// 400 Bad Request {"error":"input must be a text, or a list of 1 to 10 texts, got 0"}
-}
-
-func check(err error) {
-	if err != nil {
-		log.Fatal(err)
-	}
 }

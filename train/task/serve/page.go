@@ -24,8 +24,8 @@ var (
 
 // newPage makes the page, which is the same for all requests.
 func (h *Handler) newPage() (http.Handler, error) {
-	rule, kind := h.model.Config.Task, h.model.Config.Kind()
-	whole, top := !kind.AnswerUnits, min(1, h.maxTop()) // texts with a label or a number often have several lines
+	rule := h.model.Config.Task
+	whole, top := h.does.Units == "", min(1, h.maxTop()) // texts with a label or a number often have several lines
 	if whole {
 		top = min(5, h.maxTop())
 	}
@@ -34,8 +34,8 @@ func (h *Handler) newPage() (http.Handler, error) {
 	err := pageBody.Execute(&body, map[string]any{
 		"Name": text.Escape(rule.Name), "About": text.Escape(rule.About), "Example": text.Escape(parts[0]),
 		"Pairs": rule.Pairs, "Second": text.Escape(parts[1]),
-		"Writes": kind.Generates, "Tokens": h.defaultTokens(), "MaxTokens": h.options.MaxTokens, "Temperature": h.model.Sampler().Temperature,
-		"Beams": kind.Beams, "MaxBeam": h.options.MaxBeam,
+		"Writes": h.does.Generate == nil, "Tokens": h.defaultTokens(), "MaxTokens": h.options.MaxTokens, "Temperature": h.model.Sampler().Temperature,
+		"Beams": h.does.Beam > 1, "MaxBeam": h.options.MaxBeam,
 		"Whole": whole, "Top": top, "MaxTop": h.maxTop(),
 	})
 	if err != nil {

@@ -66,7 +66,7 @@ func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (request p
 	if h.maxTop() > 0 {
 		wants["top"] = fmt.Sprintf("a whole number from 1 to %d, or 0 for none", h.maxTop())
 	}
-	if h.model.Config.Kind().Beams {
+	if h.does.Beam > 1 {
 		wants["beam"] = fmt.Sprintf("a whole number from 1 to %d", h.options.MaxBeam)
 	}
 	request.Beam = 1
@@ -86,16 +86,13 @@ func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (request p
 	return request, nil
 }
 
-// maxTop returns the largest top of a request with one input, or 0 if the answers are numbers, which have no
-// alternatives. Classes are short, but other answers may be long.
+// maxTop returns the largest top of a request with one input, or 0 if answers have no alternatives. Classes are short,
+// but answers in units may be long.
 func (h *Handler) maxTop() int {
-	switch k := h.model.Config.Kind(); {
-	case k.Numbers:
-		return 0
-	case k.AnswerUnits:
+	if h.does.Units != "" {
 		return min(h.options.MaxTop, h.options.MaxBeam)
 	}
-	return h.options.MaxTop
+	return min(h.options.MaxTop, h.does.Top)
 }
 
 // A job is the inputs of a request, which wait for their answers.

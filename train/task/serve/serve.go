@@ -86,6 +86,7 @@ type Options struct {
 // same time.
 type Handler struct {
 	model     *model.Model
+	does      model.Description
 	options   Options
 	endpoints map[string]endpoint
 	large     places // of large requests
@@ -131,13 +132,13 @@ func New(m *model.Model, o Options) (*Handler, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	kind := m.Config.Kind()
-	if !kind.Embeds || o.Threshold != (model.Threshold{}) {
+	does := m.Config.Describe()
+	if does.Predict == nil || o.Threshold != (model.Threshold{}) {
 		if _, err := m.PredictAll(context.Background(), nil, model.PredictOptions{Threshold: o.Threshold}); err != nil {
 			return nil, err
 		}
 	}
-	h := &Handler{model: m, options: o, origins: http.NewCrossOriginProtection(), large: make(places, mostLarge), sessions: make(places, o.Sessions)}
+	h := &Handler{model: m, does: does, options: o, origins: http.NewCrossOriginProtection(), large: make(places, mostLarge), sessions: make(places, o.Sessions)}
 	h.ending, h.end = context.WithCancel(context.Background())
 	h.endpoints = map[string]endpoint{
 		"/":             {http.MethodGet, h.try},
@@ -146,9 +147,9 @@ func New(m *model.Model, o Options) (*Handler, error) {
 		"/openapi.json": {http.MethodGet, h.describe},
 	}
 	switch {
-	case kind.Generates:
+	case does.Generate == nil:
 		h.endpoints["/generate"] = endpoint{http.MethodPost, h.generate}
-	case kind.Embeds:
+	case does.Predict != nil:
 		delete(h.endpoints, "/")
 	default:
 		h.endpoints["/predict"] = endpoint{http.MethodPost, h.predict}

@@ -131,11 +131,7 @@ func replied(t *testing.T, url, body string, status int, words ...string) reply 
 	if err != nil || got.status != status {
 		t.Errorf("%s %s: got %+v, %v, want status %d", url, body, got, err, status)
 	}
-	for _, word := range words {
-		if !strings.Contains(got.body, word) {
-			t.Errorf("%s %s: got %s, want %q in it", url, body, got.body, word)
-		}
-	}
+	must.Have(t, got.body, words...)
 	return got
 }
 
