@@ -315,6 +315,8 @@ func TestSolvedWithoutEpochs(t *testing.T) {
 	rows := newFile(t, "rows.tsv", "text\tlabel\n"+lines(40, func(i int) string { return fmt.Sprintf("%s\t%c", strings.Repeat("ab", i%9+1), "xy"[i%2]) }))
 	call := []string{"train", "--task=classification", "--data=" + rows, "--from=" + publishedFolder(t, "bert"), "--tune=head", "--out=" + dir}
 	rejected(t, heed(append(call, "--max-epochs=3", "--learning-rate=0.1", "--dropout=0.2")...), 2, "without epochs: leave out --dropout, --learning-rate, --max-epochs, or choose another --tune")
-	succeed(t, append(call, "--monitor=val_f1[x]")...)
+	if out := succeed(t, append(call, "--monitor=val_f1[x]")...); strings.Contains(out, "per epoch") {
+		t.Errorf("the training has no epochs, but heed prints %s", out)
+	}
 	rejected(t, heed("train", "--resume="+dir, "--patience=3"), 2, "leave out --patience")
 }
