@@ -13,6 +13,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/choices"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
@@ -184,7 +185,7 @@ func choose[T any](f *pflag.FlagSet, flag string, value *T, usage string) {
 	for name := range table.All {
 		names = append(names, name)
 	}
-	f.Var(choice[T]{value, table}, flag, fmt.Sprintf(usage, either(names)))
+	f.Var(choice[T]{value, table}, flag, fmt.Sprintf(usage, text.Either(names)))
 }
 
 type choice[T any] struct {
