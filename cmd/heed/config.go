@@ -348,6 +348,7 @@ var flagOf = map[string]string{
 	"data.file":                         "--data",
 	"data.validation_file":              "--validation-data",
 	"data.target_file":                  "a second --data",
+	"data.validation_target_file":       "a second --validation-data",
 	"model.positions.max_len":           "max_len in --positions",
 	"from.low_rank.dropout":             "--adapter-dropout",
 	"training.optimizer.schedule.kind":  "--schedule",

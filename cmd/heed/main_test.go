@@ -410,6 +410,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --task=text --data=x --columns=1,2", `--columns is for rows, and for texts in files that end in .jsonl, got --data ["x"]`},
 		{"train --task=text --data=x.jsonl --columns=1,2", `--columns must be one for --task text, the key of the text in the lines of JSONL files, got ["1" "2"]`},
 		{"train --task=text --data=x --validation-data=y", "--validation-data is for rows and for conversations, and --data is a text"},
+		{"train --task=tagging --data=x --validation-data=y --validation-data=z", "a second --validation-data is for two parallel files, and --task tagging learns one file of rows"},
 		{"train --columns=1,2", "--columns is for one file of rows or a text, and --task reverse learns examples of its own"},
 		{"train --units=bpe", "--units is for one file of rows, two parallel files or a text, and --task reverse learns examples of its own"},
 		{"train --encoding=latin1", "--encoding is for one file of rows, two parallel files or a text, and --task reverse learns examples of its own"},
