@@ -375,7 +375,7 @@ func TestGenerate(t *testing.T) {
 		prompt, want string
 	}{
 		{task.Model, "", "the input is empty"}, {task.Model, "é", "symbol 'é'"},
-		{made(t, small(t, "copy")).Model, "abc", "learned the task copy, and only text models generate text"},
+		{made(t, small(t, "copy")).Model, "abc", "is for the task copy, and only text models generate text"},
 	} {
 		s.Reset()
 		_, err := test.model.Generate(t.Context(), &s, Prompt{Text: test.prompt}, GenerateOptions{MaxTokens: 1, Echo: true})
