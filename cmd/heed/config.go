@@ -275,7 +275,28 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 			*rate = c.dropout
 		}
 	}
+	if c.Solved() {
+		err = errors.Join(err, c.withoutEpochs(given))
+	}
 	return c.Config, err
+}
+
+// withoutEpochs returns an error if flags are given that have no effect on a head that is solved. Of the flags of
+// training, only --monitor has one: a score of its label.
+func (s *settings) withoutEpochs(given *pflag.FlagSet) error {
+	training := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.trainingFlags(func(string) *pflag.FlagSet { return training })
+	var useless []string
+	given.Visit(func(f *pflag.Flag) {
+		others := []string{"max-epochs", "patience", "dropout", "find-rate"}
+		if f.Name != "monitor" && (training.Lookup(f.Name) != nil || slices.Contains(others, f.Name)) {
+			useless = append(useless, "--"+f.Name)
+		}
+	})
+	if useless == nil {
+		return nil
+	}
+	return usagef("--tune head is solved without epochs: leave out %s, or choose another --tune", strings.Join(useless, ", "))
 }
 
 // startFrom makes training start with the weights of the run in dir.

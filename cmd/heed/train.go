@@ -279,7 +279,11 @@ func (r *training) continueRun(cmd *cobra.Command, dir string) error {
 		}
 	}
 	open := func(dir string) (*task.Task, error) {
-		return openTask(cmd, dir, r.data, r.validationData, false, raise)
+		t, err := openTask(cmd, dir, r.data, r.validationData, false, raise)
+		if err == nil && raise != nil && t.Config.Solved() {
+			err = r.withoutEpochs(flags)
+		}
+		return t, err
 	}
 	var t *task.Task
 	var shared []byte

@@ -38,7 +38,7 @@ func (sequences) write(r *Report, w io.Writer) {
 	if r.BLEU.Value() == 0 && !slices.ContainsFunc(r.Judged, func(j Judged) bool { return len(strings.Fields(j.Answer.Text)) >= 4 }) {
 		bleu = "none, as no answer has four words" // BLEU counts runs of up to four words
 	}
-	fmt.Fprintf(w, "Exact: %.4f (%d of %s answered with one of their references)\n", float64(r.Right)/float64(n), r.Right, text.Count(n, "source"))
+	fmt.Fprintf(w, "Exact: %.4f (%d of %s answered with one of their references%s)\n", float64(r.Right)/float64(n), r.Right, text.Count(n, "source"), intervalText(r.Interval(), ""))
 	fmt.Fprintf(w, "Error rate: %.4f (%d edits; the nearest references have %d %s)\n", r.Errors.Value(), r.Errors.Edits, r.Errors.Units, unit)
 	fmt.Fprintf(w, "chrF: %.2f, BLEU: %s\n", r.ChrF.Value(), bleu)
 }
