@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -187,6 +188,16 @@ func configs(t testing.TB) map[string]Config {
 		named["modern "+name] = c
 	}
 	return named
+}
+
+// Every setting of the data belongs to a source, and says to which.
+func TestSourcesOfSettings(t *testing.T) {
+	for f := range reflect.TypeFor[data.Settings]().Fields() {
+		names := strings.Fields(f.Tag.Get("for"))
+		if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return sourceNames[name] == "" }) {
+			t.Errorf("%s is for the sources %q, want some of %v", f.Name, names, sourceNames)
+		}
+	}
 }
 
 func TestDefaultsAreRight(t *testing.T) {
