@@ -13,6 +13,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/choices"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
@@ -184,7 +185,7 @@ func choose[T any](f *pflag.FlagSet, flag string, value *T, usage string) {
 	for name := range table.All {
 		names = append(names, name)
 	}
-	f.Var(choice[T]{value, table}, flag, fmt.Sprintf(usage, either(names)))
+	f.Var(choice[T]{value, table}, flag, fmt.Sprintf(usage, text.Either(names)))
 }
 
 type choice[T any] struct {
@@ -368,6 +369,7 @@ var flagOf = map[string]string{
 	"data.file":                         "--data",
 	"data.validation_file":              "--validation-data",
 	"data.target_file":                  "a second --data",
+	"data.validation_target_file":       "a second --validation-data",
 	"model.positions.max_len":           "max_len in --positions",
 	"from.low_rank.dropout":             "--adapter-dropout",
 	"training.optimizer.schedule.kind":  "--schedule",

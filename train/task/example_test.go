@@ -119,8 +119,8 @@ func ExampleModel_Explain() {
 	m := learned("classification", "text\tlabel\n"+rows.String(), tokenizer.Tokens)
 	words, err := m.Explain("my old dog", "animal", "fruit")
 	check(err)
-	most := slices.MaxFunc(words, func(a, b task.Contribution) int { return cmp.Compare(a.Value, b.Value) })
-	fmt.Println(len(words), "words, most of all", most.Word)
+	largest := slices.MaxFunc(words, func(a, b task.Contribution) int { return cmp.Compare(a.Value, b.Value) })
+	fmt.Println(len(words), "words, most of all", largest.Word)
 	// Output:
 	// 3 words, most of all dog
 }
