@@ -37,8 +37,8 @@ type BlockConfig struct {
 }
 
 // A Block is self-attention, attention to an encoder's output (only if made by NewCrossDecoderBlock) and a feed-forward
-// layer. Each sub-layer has a residual connection and a norm. Make one with NewEncoderBlock,
-// NewDecoderBlock or NewCrossDecoderBlock.
+// layer. Each sub-layer has a residual connection and a norm. Make one with NewEncoderBlock, NewDecoderBlock or
+// NewCrossDecoderBlock.
 type Block struct {
 	Attention   *MultiHeadAttention // you may set its Positions
 	Cross       *MultiHeadAttention // nil without cross-attention

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -221,8 +222,9 @@ func TestFitNotFinite(t *testing.T) {
 		first       int // first example of the batch
 		validation  bool
 		epoch, step int
+		saved       int // step of the checkpoint; 0 if there is none
 	}{
-		{"training", 320 + 7*16, false, 1, 7}, {"validation", 50, true, 0, 1},
+		{"training", 320 + 7*16, false, 1, 7, 20}, {"validation", 50, true, 0, 1, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := digits(t, 1)
@@ -232,13 +234,17 @@ func TestFitNotFinite(t *testing.T) {
 					values[0].Float32s()[5] = float32(math.NaN())
 				}
 			})
-			r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 3}, train.RunOptions{})
+			checkpoint := filepath.Join(t.TempDir(), "c")
+			r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 3}, train.RunOptions{Checkpoint: checkpoint})
 			var e *train.NonFiniteError
 			if !errors.As(err, &e) || e.Epoch != c.epoch || e.Step != c.step || e.Validation != c.validation {
 				t.Fatalf("got %v, want a NonFiniteError at epoch %d, step %d", err, c.epoch, c.step)
 			}
 			if r != nil && len(r.History) != c.epoch {
 				t.Errorf("the history has %d epochs, want only the complete ones", len(r.History))
+			}
+			if saved, err := train.ReadProgress(checkpoint); err != nil && c.saved > 0 || saved.Step != c.saved {
+				t.Errorf("the checkpoint is from step %d, %v, want step %d: this error is no reason to save", saved.Step, err, c.saved)
 			}
 			for _, v := range values(p.Params) {
 				if slices.ContainsFunc(v, func(x float32) bool { return x != x }) {

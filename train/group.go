@@ -65,7 +65,6 @@ func newTeam(ctx context.Context, g Group) (*team, error) {
 // in all processes.
 func (t *team) agree(mine []float64, err error) ([]float64, error) {
 	if t.size == 1 {
-		t.resumable = t.severity(err) <= len(interruptions)
 		return mine, err
 	}
 	text := ""
@@ -157,8 +156,15 @@ func (t *team) severity(err error) int {
 	return 1 + len(interruptions)
 }
 
-// interrupted reports whether training can be resumed after err, on which all processes agree.
-func (t *team) interrupted(err error) bool { return err != nil && t.resumable }
+// interrupted reports whether training can be resumed after err, on which all processes agree. Without a Group, not all
+// errors come from agree.
+func (t *team) interrupted(err error) bool {
+	if t.size == 1 {
+		severity := t.severity(err)
+		return severity > 0 && severity <= len(interruptions)
+	}
+	return err != nil && t.resumable
+}
 
 // otherError is the error of another process.
 type otherError struct {

@@ -70,7 +70,7 @@ func TestBadPlaces(t *testing.T) {
 			call{with("run --nope"), 2, "unknown flag: --nope"},
 			call{words[0], 2, "heed " + words[0] + " takes "})
 		if words[0] == "chat" || words[0] == "embed" { // for published models
-			calls = append(calls, call{with("begun"), 2, "learned the task text, "})
+			calls = append(calls, call{with("begun"), 2, " the task text, "})
 			continue
 		}
 		calls = append(calls, call{with("begun"), 1, "begun has no " + cmp.Or(missing[words[0]], "weights: the run ended before the end of its first epoch") + "; heed train --resume begun continues the run"})
@@ -141,9 +141,9 @@ func TestBadPlaces(t *testing.T) {
 		{"export text --out=run", 1, "run isn't empty: it has checkpoint.safetensors; choose a new folder"},
 		{"export text --out=file", 1, "file: not a directory"},
 		{"export run --out=new", 1, "the task copy can't be exported: models of kind tagging have no published equal"},
-		{"generate run --prompt=a --tokens=1", 2, "run: the model learned the task copy, and only text models generate text: use heed predict"},
-		{"generate run", 2, "run: the model learned the task copy, and only text models generate text: use heed predict"},
-		{"generate run --prompt=a --temperature=-1", 2, "run: the model learned the task copy, and only text models generate text: use heed predict"},
+		{"generate run --prompt=a --tokens=1", 2, "run: the model is for the task copy, and only text models generate text: use heed predict"},
+		{"generate run", 2, "run: the model is for the task copy, and only text models generate text: use heed predict"},
+		{"generate run --prompt=a --temperature=-1", 2, "run: the model is for the task copy, and only text models generate text: use heed predict"},
 		{"eval run --beam=4", 2, "--beam is for answers written symbol by symbol, not for the task copy"},
 		{"eval text --beam=4", 2, "--beam is for answers written symbol by symbol, not for the task text"},
 		{"predict run abc --beam=4", 2, "--beam is for answers written symbol by symbol, not for the task copy"},

@@ -56,24 +56,25 @@ tasks, presets, and files of the right kind. bash also needs the package bash-co
 func complete(root *cobra.Command) {
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	values := flagValues()
-	first := func(complete cobra.CompletionFunc) cobra.CompletionFunc { // for the first argument, or all files of --count
+	// firstArg completes the first argument or, with --count, all of them.
+	firstArg := func(arg cobra.CompletionFunc) cobra.CompletionFunc {
 		return func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 && !cmd.Flags().Changed("count") {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return complete(cmd, args, start)
+			return arg(cmd, args, start)
 		}
 	}
 	for _, cmd := range root.Commands() {
 		switch words := append(strings.Fields(cmd.Use), ""); {
 		case words[1] == "DIR":
-			cmd.ValidArgsFunction = first(runFolders)
+			cmd.ValidArgsFunction = firstArg(runFolders)
 		case words[1] == "DIR...":
 			cmd.ValidArgsFunction = runFolders
 		case words[0] == "sweep":
-			cmd.ValidArgsFunction = first(cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
+			cmd.ValidArgsFunction = firstArg(cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
 		case words[0] == "tokenize":
-			cmd.ValidArgsFunction = first(cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
+			cmd.ValidArgsFunction = firstArg(cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
 		case words[0] == "bench":
 			for _, b := range bench.All() {
 				cmd.ValidArgs = append(cmd.ValidArgs, b.Name)

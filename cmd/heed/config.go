@@ -13,6 +13,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/choices"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
@@ -184,7 +185,7 @@ func choose[T any](f *pflag.FlagSet, flag string, value *T, usage string) {
 	for name := range table.All {
 		names = append(names, name)
 	}
-	f.Var(choice[T]{value, table}, flag, fmt.Sprintf(usage, either(names)))
+	f.Var(choice[T]{value, table}, flag, fmt.Sprintf(usage, text.Either(names)))
 }
 
 type choice[T any] struct {
@@ -274,7 +275,28 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 			*rate = c.dropout
 		}
 	}
+	if c.Solved() {
+		err = errors.Join(err, c.withoutEpochs(given))
+	}
 	return c.Config, err
+}
+
+// withoutEpochs returns an error if flags are given that have no effect on a head that is solved. Of the flags of
+// training, only --monitor has one: a score of its label.
+func (s *settings) withoutEpochs(given *pflag.FlagSet) error {
+	training := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.trainingFlags(func(string) *pflag.FlagSet { return training })
+	var useless []string
+	given.Visit(func(f *pflag.Flag) {
+		others := []string{"max-epochs", "patience", "dropout", "find-rate"}
+		if f.Name != "monitor" && (training.Lookup(f.Name) != nil || slices.Contains(others, f.Name)) {
+			useless = append(useless, "--"+f.Name)
+		}
+	})
+	if useless == nil {
+		return nil
+	}
+	return usagef("--tune head is solved without epochs: leave out %s, or choose another --tune", strings.Join(useless, ", "))
 }
 
 // startFrom makes training start with the weights of the run in dir.
@@ -347,6 +369,7 @@ var flagOf = map[string]string{
 	"data.file":                         "--data",
 	"data.validation_file":              "--validation-data",
 	"data.target_file":                  "a second --data",
+	"data.validation_target_file":       "a second --validation-data",
 	"model.positions.max_len":           "max_len in --positions",
 	"from.low_rank.dropout":             "--adapter-dropout",
 	"training.optimizer.schedule.kind":  "--schedule",

@@ -71,8 +71,8 @@ func TestEvalClassificationAndTagging(t *testing.T) {
 		content string
 		want    []string
 	}{
-		"classification": {"text,label\nthe cat,true\na dog,new\n", []string{" labels right)", "precision", "new", "right ↓, answered →", "1 reference with symbols or labels that training never saw"}},
-		"tagging":        {"tokens,tags\nthe cat,t c\na dog,a x\n", []string{" of 4 tags right)", "with every tag right)", "1 reference with symbols or labels that training never saw"}},
+		"classification": {"text,label\nthe cat,true\na dog,new\n", []string{" labels right; 95 % interval ", "precision", "new", "right ↓, answered →", "1 reference with symbols or labels that training never saw"}},
+		"tagging":        {"tokens,tags\nthe cat,t c\na dog,a x\n", []string{" of 4 tags right; 95 % interval ", "with every tag right)", "1 reference with symbols or labels that training never saw"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := ran(t, append(dataFlags(t, name), "--task="+name)...)
@@ -107,7 +107,7 @@ func TestEvalDataOfARule(t *testing.T) {
 	t.Parallel()
 	dir := ran(t, "--task=brackets")
 	path := newFile(t, "test.tsv", "()\tyes\n(\tno\nx\tno\n")
-	must.Have(t, succeed(t, "eval", dir, "--data="+path), "of 3 labels right)", "Beyond the model: 1 source without an answer; 1 source with letters")
+	must.Have(t, succeed(t, "eval", dir, "--data="+path), "of 3 labels right; 95 % interval ", "Beyond the model: 1 source without an answer; 1 source with letters")
 	answers := filepath.Join(t.TempDir(), "answers.tsv")
 	succeed(t, "eval", dir, "--answers="+answers)
 	if lines := strings.Count(read(t, answers), "\n"); lines != 61 {

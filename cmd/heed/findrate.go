@@ -21,8 +21,12 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 		return err
 	}
 	defer picture.Close()
-	line, end := wait(cmd, "Reading the data")
-	defer end()
+	var line *waiting
+	if options.Group == nil { // mpirun's pseudo-terminal isn't a user's terminal
+		l, end := wait(cmd, "Reading the data")
+		defer end()
+		line = l
+	}
 	t, err := newTask(cmd.Context(), c)
 	if err != nil {
 		return wrongFlag(err, cmd.Flags())

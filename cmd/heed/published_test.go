@@ -307,3 +307,16 @@ func TestFineTuned(t *testing.T) {
 	fail(t, heed("predict", moved, "--base="+moved, "abc"), 1, "has all weights of its model: leave out the base")
 	fail(t, heed("train", "--base="+moved), 2, "--base need --from, the folder")
 }
+
+// Flags of epochs can't be given for a head that is solved, neither at the start nor later.
+func TestSolvedWithoutEpochs(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "run")
+	rows := newFile(t, "rows.tsv", "text\tlabel\n"+lines(40, func(i int) string { return fmt.Sprintf("%s\t%c", strings.Repeat("ab", i%9+1), "xy"[i%2]) }))
+	call := []string{"train", "--task=classification", "--data=" + rows, "--from=" + publishedFolder(t, "bert"), "--tune=head", "--out=" + dir}
+	rejected(t, heed(append(call, "--max-epochs=3", "--learning-rate=0.1", "--dropout=0.2")...), 2, "without epochs: leave out --dropout, --learning-rate, --max-epochs, or choose another --tune")
+	if out := succeed(t, append(call, "--monitor=val_f1[x]")...); strings.Contains(out, "per epoch") {
+		t.Errorf("the training has no epochs, but heed prints %s", out)
+	}
+	rejected(t, heed("train", "--resume="+dir, "--patience=3"), 2, "leave out --patience")
+}

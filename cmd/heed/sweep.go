@@ -192,18 +192,16 @@ func (r *sweepRun) read(budget int) (*report.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := report.FromTask(r.dir, run)
-	end := stepsOf(&run.Config, budget)
-	page.History = slices.DeleteFunc(page.History, func(c train.Check) bool { return c.Step > end })
-	if run.Summary != nil && len(page.History) == len(run.History) { // FromTask knows what the run answers with
-		return page, nil
+	end, stopping := stepsOf(&run.Config, budget), run.Config.Training.Stopping
+	n := len(run.History)
+	run.History = slices.DeleteFunc(run.History, func(c train.Check) bool { return c.Step > end })
+	if len(run.History) < n { // then the summary is about a later check
+		run.Best, run.Summary = stopping.BestOf(run.History), nil
+		if run.Best < 0 || stopping.KeepLast {
+			run.Best = len(run.History) - 1
+		}
 	}
-	best := page.Config.Stopping.BestOf(page.History)
-	if best < 0 || page.Config.Stopping.KeepLast {
-		best = len(page.History) - 1
-	}
-	page.Best = page.History[best]
-	return page, nil
+	return report.FromTask(r.dir, run), nil
 }
 
 // sorted returns runs with their pages, the best first, judged by their checks within budget steps. It leaves out runs
@@ -277,6 +275,9 @@ func (s *sweep) finish(cmd *cobra.Command) error {
 // judgement returns the value of a run that decides, and its validation loss.
 func judgement(page *report.Run, name string) string {
 	s := fmt.Sprintf("%s %.4f", name, page.Value(name))
+	if within := page.Interval(name); within != [2]float64{} {
+		s += fmt.Sprintf(" (95 %% interval %.3f to %.3f)", within[0], within[1])
+	}
 	if loss := page.Value("val_loss"); !math.IsNaN(loss) {
 		s += fmt.Sprintf(", val_loss %.4f", loss)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -179,19 +178,15 @@ func showIDs(out io.Writer, t tokenizer.Tokenizer, text string, _ int) error {
 func countTokens(cmd *cobra.Command, out io.Writer, t tokenizer.Tokenizer, files []string) error {
 	const perByte = 100 // bytes of memory per byte of text, if every byte is a token
 	limit := int64(memory.Limit() / perByte)
-	show := func(name string, content []byte, err error) error {
+	show := func(from, suffix string, content []byte, err error) error {
 		var tokens []tokenizer.Token
 		if err == nil {
 			tokens, err = t.Tokenize(string(content), tokenizer.Options{})
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", cmp.Or(text.Escape(name), "standard input"), err)
+			return fmt.Errorf("%s: %w", from, err)
 		}
-		fmt.Fprint(out, len(tokens))
-		if name != "" {
-			fmt.Fprint(out, "\t", text.EscapeExcept(name, ""))
-		}
-		_, err = fmt.Fprintln(out)
+		_, err = fmt.Fprintf(out, "%d%s\n", len(tokens), suffix)
 		return err
 	}
 	if len(files) == 0 {
@@ -200,11 +195,14 @@ func countTokens(cmd *cobra.Command, out io.Writer, t tokenizer.Tokenizer, files
 			return err
 		}
 		content, err := readAll(input, limit)
-		return show("", content, err)
+		return show("standard input", "", content, err)
 	}
 	for _, name := range files {
+		if err := cmd.Context().Err(); err != nil {
+			return err
+		}
 		content, err := readWhole(name, limit)
-		if err := cmp.Or(cmd.Context().Err(), show(name, content, err)); err != nil {
+		if err := show(text.Escape(name), "\t"+text.EscapeExcept(name, ""), content, err); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"testing"
 
@@ -44,4 +45,9 @@ func TestTokenize(t *testing.T) {
 	fail(t, heed("tokenize", bpe, "--ids", "--count"), 2, "can't be used together")
 	fail(t, heed("tokenize", "none", "t"), 1, `tokenizer "none": no such file`)
 	fail(t, heed("tokenize", bpe, "--count", "."), 1, "must be a regular file")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errInterrupted)
+	if c := heedContext(ctx, "tokenize", bpe, "--count", book); c.code != 1 || c.stdout != "" {
+		t.Errorf("after an interruption: got %+v, want nothing", c)
+	}
 }

@@ -279,7 +279,11 @@ func (r *training) continueRun(cmd *cobra.Command, dir string) error {
 		}
 	}
 	open := func(dir string) (*task.Task, error) {
-		return openTask(cmd, dir, r.data, r.validationData, false, raise)
+		t, err := openTask(cmd, dir, r.data, r.validationData, false, raise)
+		if err == nil && raise != nil && t.Config.Solved() {
+			err = r.withoutEpochs(flags)
+		}
+		return t, err
 	}
 	var t *task.Task
 	var shared []byte
@@ -463,8 +467,11 @@ func modelText(c task.Config) string {
 	if n := c.DecoderLayers; n > 0 {
 		blocks = fmt.Sprintf("%d and %s", m.Layers, text.Count(n, "block"))
 	}
-	s := fmt.Sprintf("width %d, %s, %s; batches of %d, %s per epoch, ", m.Dim, blocks,
-		text.Count(m.Block.Attention.Heads, "head"), t.BatchSize, text.Count(t.StepsPerEpoch, "step"))
+	s := fmt.Sprintf("width %d, %s, %s; ", m.Dim, blocks, text.Count(m.Block.Attention.Heads, "head"))
+	if c.Solved() {
+		return s + "only the head is fitted, without epochs"
+	}
+	s += fmt.Sprintf("batches of %d, %s per epoch, ", t.BatchSize, text.Count(t.StepsPerEpoch, "step"))
 	if t.MaxEpochs > 0 {
 		s += text.Count(t.MaxEpochs, "epoch") + " at most"
 	} else {

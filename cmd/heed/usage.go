@@ -57,20 +57,11 @@ func fileFlag(flags *pflag.FlagSet, name string, endings ...string) error {
 	switch {
 	case !flags.Changed(name):
 	case len(endings) > 0 && !slices.Contains(endings, strings.ToLower(filepath.Ext(path))):
-		return usagef("--%s must be a file's name that ends in %s, got %q", name, either(endings), path)
+		return usagef("--%s must be a file's name that ends in %s, got %q", name, text.Either(endings), path)
 	case path == "":
 		return usagef("--%s must be a file's name, got none", name)
 	}
 	return nil
-}
-
-// either lists names, as in "a, b or c".
-func either(names []string) string {
-	last := len(names) - 1
-	if last == 0 {
-		return names[0]
-	}
-	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // argsOrData returns an error if inputs are given both as arguments and with --data, or if --data is empty. The errors

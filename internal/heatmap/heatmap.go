@@ -11,7 +11,7 @@ type Figure struct {
 	Layers []Layer
 }
 
-// A Layer has the attention weights of one layer: a map for each head, all with the same labels. A task.AttentionLayer
+// A Layer has the attention weights of one layer: a map for each head, all with the same labels. A model.AttentionLayer
 // can be converted to a Layer.
 type Layer struct {
 	Name    string      `json:"name"`

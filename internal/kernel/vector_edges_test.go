@@ -75,7 +75,7 @@ func TestVectorAllocates(t *testing.T) {
 	x, g, row := normals[float32](1, n*w), normals[float32](2, n*w), normals[float32](3, w)
 	out, sums, sums2 := make([]float32, n*w), make([]float32, w), make([]float32, w)
 	targets, losses, logSums, scales := make([]int, n), make([]float32, n), make([]float64, n), slices.Repeat([]float32{1}, n)
-	all, parts := activations[float32](), make([]float64, DistanceTasks(n*w))
+	list, parts := activations[float32](), make([]float64, DistanceTasks(n*w))
 	for _, rows := range []int{1, n} {
 		m := rows * w
 		allocatesNothing(t, rows, func() {
@@ -85,7 +85,7 @@ func TestVectorAllocates(t *testing.T) {
 			SumRows(0, sums, x)
 			SkipMul(0, out, x, g)
 			SwapAxes(0, out, x, 1, rows, 8, w/8)
-			for _, f := range all {
+			for _, f := range list {
 				f.value(0, out, x)
 				f.grad(0, out, x, g)
 			}

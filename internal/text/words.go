@@ -14,6 +14,15 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
+// Either lists choices, as in "a, b or c". There must be at least one.
+func Either(choices []string) string {
+	last := len(choices) - 1
+	if last == 0 {
+		return choices[0]
+	}
+	return strings.Join(choices[:last], ", ") + " or " + choices[last]
+}
+
 // List joins n elements with a separator. Instead of the elements after the first limit, it gives their number.
 func List(n, limit int, separator string, element func(i int) string) string {
 	var elements []string

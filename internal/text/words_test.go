@@ -21,6 +21,12 @@ func TestList(t *testing.T) {
 	}
 }
 
+func TestEither(t *testing.T) {
+	if got := Either([]string{"a"}) + "; " + Either([]string{"a", "b"}) + "; " + Either([]string{"a", "b", "c"}); got != "a; a or b; a, b or c" {
+		t.Error(got)
+	}
+}
+
 func TestSeconds(t *testing.T) {
 	for seconds, want := range map[float64]string{
 		0: "0.0 s", 9.94: "9.9 s", 9.96: "10 s", 119: "119 s", 120: "2 min", 7000: "117 min", 7200: "2.0 h", 1e6: "277.8 h",

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-
 	"slices"
 
 	G "gorgonia.org/gorgonia"

@@ -53,7 +53,7 @@ func OpenFS(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
 }
 
 // Open makes the model with the weights of the folder from which ReadConfig read c. It is for a Config that was
-// changed, for example by States.
+// changed, for example by States. See Load for errors about the weights.
 func (c Config) Open(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
 	files, err := Files(fsys)
 	if err != nil {

@@ -94,12 +94,12 @@ func (c *Config) Describe() Description {
 		if can {
 			return nil
 		}
-		return fmt.Errorf("the model learned the task %s, %s: use heed %s", c.Task.Name, why, d.Use)
+		return fmt.Errorf("the model is for the task %s, %s: use heed %s", c.Task.Name, why, d.Use)
 	}
 	d.Generate = cannot(f.causal, "and only text models generate text")
 	d.Embed = cannot(f.vectors || f.masks, "and only models of kind embed or mlm embed texts")
 	d.Predict = cannot(!f.vectors, "which has no answers")
-	d.Rows = cannot(f.rows, "a text, and can't answer the rows of a file")
+	d.Rows = cannot(f.rows, "and can't answer the rows of a file")
 	if f.decoder {
 		d.Beam = MaxBeam
 	}

@@ -29,12 +29,15 @@ func (m *Model) Outputs(ctx context.Context, inputs []string, x logit.Mixture) (
 	return answers, outputs, nil
 }
 
-// Mix completes the answers that Outputs returned, by mixing the outputs.
-func (m *Model) Mix(answers []Answer, outputs []Output, x logit.Mixture) error {
+// Mix completes the answers that Outputs returned, by mixing the outputs. The options are those of PredictAll.
+func (m *Model) Mix(answers []Answer, outputs []Output, x logit.Mixture, options PredictOptions) error {
+	if err := options.check(m); err != nil {
+		return err
+	}
 	rows := make([]query, len(outputs))
 	for i, o := range outputs {
-		rows[i] = query{place: o.Input, output: slices.Clone(o.Network), linear: o.Linear}
+		rows[i] = query{place: o.Input, output: slices.Clone(o.Network), linear: o.Linear, top: options.choices()}
 		rows[i].choices = m.Network.(mixer).mixed(rows[i], x)
 	}
-	return m.answer(answers, rows, PredictOptions{})
+	return m.answer(answers, rows, options)
 }

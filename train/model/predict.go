@@ -46,37 +46,46 @@ func (m *Model) Predict(input string) (string, error) {
 // When ctx is done, PredictAll returns ctx.Err() and no answers. If a function of the rule or of a tokenizer panics,
 // PredictAll panics on the caller's goroutine, like train.Fit.
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
-	d := m.Config.Describe()
-	if o.Beam < 0 || o.Beam > MaxBeam {
-		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
-	}
-	if o.Beam > max(1, d.Beam) {
-		return nil, setting.Errorf("%s is for answers written symbol by symbol, not for the task %s", setting.Path("beam"), m.Config.Task.Name)
-	}
-	if d.Predict != nil {
-		return nil, d.Predict
-	}
-	if o.Top > 0 && d.Top == 0 {
-		return nil, setting.Errorf("%s is for answers that the model chooses: the task %s answers with one number", setting.Path("top"), m.Config.Task.Name)
-	}
-	if o.Top < 0 || o.Top > d.Top {
-		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
-	}
-	if err := o.Threshold.check(m.Config); err != nil {
+	if err := o.check(m); err != nil {
 		return nil, err
 	}
-	if d.Beam > 1 {
+	if m.Config.Describe().Beam > 1 {
 		o.Beam = max(o.Beam, o.Top)
 	}
-	wanted := o.Top
-	if o.Threshold != (Threshold{}) {
-		wanted = 2
-	}
-	answers, rows, err := m.read(ctx, inputs, query{mixture: m.Mixture, top: wanted}, max(1, o.Beam))
+	answers, rows, err := m.read(ctx, inputs, query{mixture: m.Mixture, top: o.choices()}, max(1, o.Beam))
 	if err != nil {
 		return nil, err
 	}
 	return answers, m.answer(answers, rows, o)
+}
+
+// choices returns the number of choices that answers need.
+func (o *PredictOptions) choices() int {
+	if o.Threshold != (Threshold{}) {
+		return 2
+	}
+	return o.Top
+}
+
+// check returns an error if the model can't use the options.
+func (o *PredictOptions) check(m *Model) error {
+	d := m.Config.Describe()
+	if o.Beam < 0 || o.Beam > MaxBeam {
+		return setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
+	}
+	if o.Beam > max(1, d.Beam) {
+		return setting.Errorf("%s is for answers written symbol by symbol, not for the task %s", setting.Path("beam"), m.Config.Task.Name)
+	}
+	if d.Predict != nil {
+		return d.Predict
+	}
+	if o.Top > 0 && d.Top == 0 {
+		return setting.Errorf("%s is for answers that the model chooses: the task %s answers with one number", setting.Path("top"), m.Config.Task.Name)
+	}
+	if o.Top < 0 || o.Top > d.Top {
+		return setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
+	}
+	return o.Threshold.check(m.Config)
 }
 
 // read asks the network about each input, and the linear model if their answers are mixed. The queries have the fields

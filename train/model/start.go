@@ -129,7 +129,7 @@ func fileKind(path string) string {
 // empty, the configuration's From is then base.
 //
 // If kind isn't empty, the configuration is for a task of this kind that begins from the folder. For a published model,
-// it then has the Archive, and its LowRank has the Joint of an adapter.
+// it then has the Archive, and its From.LowRank has the Joint of an adapter.
 func ReadConfig(dir, base string, kind data.Kind, rules ...data.Rule) (c Config, training []byte, err error) {
 	s, err := startOf(runfolder.At(dir), base, kind)
 	if err != nil {

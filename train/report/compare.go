@@ -138,6 +138,15 @@ func (r *Run) Value(name string) float64 {
 	return math.NaN()
 }
 
+// Interval returns the 95 % confidence interval of a value of the run's answers. It returns zeros if it is unknown:
+// only a finished run has one, of the score.
+func (r *Run) Interval(name string) [2]float64 {
+	if name != "val_"+r.scoreName() {
+		return [2]float64{}
+	}
+	return r.interval
+}
+
 // criterion returns the name of the value that says which run is the best, and whether lower is better. It is the value
 // that all runs monitored, unless that is a loss. Otherwise it is the score of the task.
 func criterion(runs []*Run) (name string, lower bool) {
@@ -255,6 +264,9 @@ func (r *Run) cell(name string) string {
 		return "–"
 	case name == "val_"+r.scoreName():
 		score, _ := r.scored(r.answers())
+		if within := intervalText(r.Interval(name), r.kind.Score.Share); within != "" {
+			score += " (" + within + ")"
+		}
 		return score
 	default:
 		return short(x)

@@ -39,6 +39,9 @@ func scored(s judge.Scores, r *judge.Report, baseline string) (lead string, tile
 	} else if s.Value != nil {
 		tiles = append(tiles, tile{short(*s.Value), spoken(s.Score)})
 	}
+	if within := intervalText(s.Interval, s.Right != nil); within != "" {
+		tiles = append(tiles, tile{within, "95 % interval of " + spoken(s.Score)})
+	}
 	if s.Macro != nil {
 		tiles = append(tiles, tile{percent(s.Macro.F1), "macro F1"})
 	}

@@ -80,6 +80,7 @@ type Run struct {
 	texts        []tile        // scores of a task whose rows have several texts; nil for other tasks
 	unit         string        // unit of losses, after a comma; empty if there is none
 	linear       *float64      // weight of the linear model in a task's answers: see task.Summary
+	interval     [2]float64    // of a task's score: see task.Summary
 	units        string        // units of a task's data, if answers are split into units
 	note         string        // text below the charts
 	perCharacter float64       // validation loss of a text in tokens; 0 if unknown

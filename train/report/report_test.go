@@ -145,7 +145,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 			}
 
 			if has := evaluations[name]; has != nil {
-				wantIn(t, evaluated(t, learned), append(has, "rows</dt>"), []string{"NaN", "<script", "Why it answers so", "even sample"})
+				wantIn(t, evaluated(t, learned), append(has, "rows</dt>", "95 % interval of "), []string{"NaN", "<script", "Why it answers so", "even sample"})
 			}
 			wantIn(t, answered(true), []string{"<h2>Configuration</h2>"}, []string{"zebra", "okapi", "training aims at", "What it writes", "What it attends to", "Why it answers so", "Wrong answers", "Right answers"})
 			r := read()

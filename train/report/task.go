@@ -45,7 +45,7 @@ func FromTask(dir string, t *task.Run) *Run {
 		r.unit = ", " + unit
 	}
 	if s := t.Summary; s != nil {
-		r.linear = s.Linear
+		r.linear, r.interval = s.Linear, s.Interval
 		r.StoppedEarly, r.StoppedBecause, r.Params, r.Seconds = s.StoppedEarly, s.Because, s.Params, s.Seconds
 		r.Trained = s.Trained
 	}
@@ -95,6 +95,12 @@ func learned(t *task.Run, best train.Check) string {
 		learned += " (" + c.Task.About + ")"
 	}
 	name, score, known := textScore(t)
+	within := ""
+	if t.Summary != nil {
+		if within = intervalText(t.Summary.Interval, k.Score.Share); within != "" {
+			within = " (95 % interval: " + within + ")"
+		}
+	}
 	if !known {
 		name = k.Score.Name
 		score, known = best.Metrics["val_"+name]
@@ -108,11 +114,23 @@ func learned(t *task.Run, best train.Check) string {
 	switch {
 	case !known || !best.Validated:
 	case !k.Score.Share:
-		learned += fmt.Sprintf(". The validation %s is %s%s", spoken(name), short(score), beside)
+		learned += fmt.Sprintf(". The validation %s is %s%s%s", spoken(name), short(score), within, beside)
 	default:
-		learned += fmt.Sprintf(". %s of the validation %s are %s%s", percent(score), k.Unit, k.Right, beside)
+		learned += fmt.Sprintf(". %s of the validation %s are %s%s%s", percent(score), k.Unit, k.Right, within, beside)
 	}
 	return learned
+}
+
+// intervalText says an interval in words. It returns "" if the interval is unknown.
+func intervalText(interval [2]float64, share bool) string {
+	format := short
+	if share {
+		format = percent
+	}
+	if interval == [2]float64{} {
+		return ""
+	}
+	return format(interval[0]) + " to " + format(interval[1])
 }
 
 // AddAnswers lets the model answer validation examples, and adds to the page: right and wrong answers, a text written

@@ -77,7 +77,7 @@ func (t *Task) heldText(held sides) (string, error) {
 		answers[i].Input = examples[i].Source
 		outputs[i] = model.Output{Input: i, Linear: held.linear[i*held.width:][:held.width]}
 	}
-	if err := t.Mix(answers, outputs, logit.Mixture{Linear: 1}); err != nil {
+	if err := t.Mix(answers, outputs, logit.Mixture{Linear: 1}, model.PredictOptions{}); err != nil {
 		return "", err
 	}
 	r := judge.New(t.Model, examples)

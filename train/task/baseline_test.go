@@ -213,6 +213,13 @@ func TestMix(t *testing.T) {
 	if x := useless.mix(0.5); x.Linear < 0.9 {
 		t.Errorf("beside noise, the linear model has the weight %v", x.Linear)
 	}
+	lucky := sides{width: 2} // of 30 rows, the network has 2 more right answers than the linear model
+	for i := range 30 {
+		lucky.add([]float32{float32(i % 15), 1}, []float32{float32(i % 8), 1}, []int{0}, nil)
+	}
+	if x := lucky.mix(0.95); x.Linear < 0.7 {
+		t.Errorf("two answers changed the weight from 0.95 to %v", x.Linear)
+	}
 }
 
 // A solved head without a linear model beside it is an ordinary layer: the network computes what the linear model of

@@ -80,7 +80,7 @@ func (c *Config) stray() error {
 			allowed[i] = sourceNames[allowed[i]]
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		return setting.Errorf("%s is for %s, and %s %s learns %s", setting.Path("data."+name), strings.Join(allowed, " or "), setting.Path("task"), c.Task.Name, sourceNames[source])
+		return setting.Errorf("%s is for %s, and %s %s learns %s", setting.Path("data."+name), text.Either(allowed), setting.Path("task"), c.Task.Name, sourceNames[source])
 	}
 	return nil
 }

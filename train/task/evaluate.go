@@ -19,7 +19,7 @@ func (t *Task) Evaluate(ctx context.Context) (judge.Score, error) {
 		if err != nil {
 			return judge.Score{}, err
 		}
-		_, s, err := t.judgeMixed(ctx, v)
+		_, s, err := t.judgeMixed(v)
 		return s, err
 	}
 	values, err := train.Evaluate(ctx, t.Problem())
@@ -30,12 +30,12 @@ func (t *Task) Evaluate(ctx context.Context) (judge.Score, error) {
 		return judge.Score{}, err
 	}
 	s := t.score(values["val_loss"], values)
-	if t.kind.about().together && t.set.judged() > 0 {
+	if k := t.kind.about(); t.Config.FromRows() && t.set.judged() > 0 && (k.together || k.linear != nil && (!k.classes || k.symbols)) {
 		r, err := judge.Answers(ctx, t.Model, t.Examples(), model.PredictOptions{})
 		if err != nil {
 			return s, err
 		}
-		s.OfTexts(r)
+		s.Judged(r)
 	}
 	return s, nil
 }

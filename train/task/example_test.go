@@ -71,7 +71,7 @@ func ExampleTask_DescribeData() {
 	check(err)
 	answer, err := t.Predict("500 degrees")
 	check(err)
-	fmt.Println(summary.Score.Value, answer)
+	fmt.Println(summary.Score.Name, summary.Score.Total, answer)
 	// Output:
 	// weather.csv: 300 rows with 300 different sources
 	//   columns: text and label, named in the header
@@ -80,7 +80,7 @@ func ExampleTask_DescribeData() {
 	//   training: 270 rows; validation: 30 rows (all rows of 30 sources, chosen by seed 1)
 	//   most frequent: always answering hot is right for 90.0 % of the validation labels
 	//   few validation labels: cold 3 (with fewer than 20, scores per label are rough)
-	// 1 hot
+	// accuracy 30 hot
 }
 
 // The tags B-PER and I-PER mark a person. With words, the input is plain text.
@@ -119,8 +119,8 @@ func ExampleModel_Explain() {
 	m := learned("classification", "text\tlabel\n"+rows.String(), tokenizer.Tokens)
 	words, err := m.Explain("my old dog", "animal", "fruit")
 	check(err)
-	most := slices.MaxFunc(words, func(a, b task.Contribution) int { return cmp.Compare(a.Value, b.Value) })
-	fmt.Println(len(words), "words, most of all", most.Word)
+	largest := slices.MaxFunc(words, func(a, b task.Contribution) int { return cmp.Compare(a.Value, b.Value) })
+	fmt.Println(len(words), "words, most of all", largest.Word)
 	// Output:
 	// 3 words, most of all dog
 }

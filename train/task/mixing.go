@@ -38,7 +38,7 @@ const sharpening = 0.5
 
 // mix returns the mixture that fits best. The network is calibrated before, so that a weight means the same for a
 // network that is too sure. The weight that few rows choose is noise, so one that differs from the usual weight by 1
-// must save one wrong answer, or for numbers as much as two standard deviations.
+// must save four wrong answers, or for numbers as much as two standard deviations.
 func (s *sides) mix(usual float64) logit.Mixture {
 	const steps = 20
 	calibrated, sure, scale := *s, 1.0, 0.0
@@ -51,9 +51,9 @@ func (s *sides) mix(usual float64) logit.Mixture {
 	best, least := logit.Mixture{}, math.Inf(1)
 	for i := range steps + 1 {
 		x := logit.Mixture{Linear: float64(i) / steps}
-		cost := math.Abs(x.Linear - usual)
+		cost := math.Abs(x.Linear - usual) // times four answers or two standard deviations
 		if s.numbers == nil {
-			cost += calibrated.wrong(logit.Mixture{Linear: x.Linear, Temperature: sharpening})
+			cost += calibrated.wrong(logit.Mixture{Linear: x.Linear, Temperature: sharpening}) / 4
 		} else if scale > 0 {
 			cost += float64(len(s.numbers)) * s.loss(x, nil) / scale
 		}

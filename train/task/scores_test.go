@@ -26,7 +26,7 @@ func keys(t testing.TB, v any) []string {
 // The scores of every kind of rows have the keys of the kind, and agree with the Score and the Report.
 func TestScores(t *testing.T) {
 	t.Parallel()
-	always := []string{"beyond", "kind", "loss", "rows", "score", "task", "total", "unit", "value"}
+	always := []string{"beyond", "interval", "kind", "loss", "rows", "score", "task", "total", "unit", "value"}
 	for kind, more := range map[data.Kind][]string{
 		data.KindSeq2Seq:        {"right", "error_rate", "edits", "chrf", "bleu"},
 		data.KindClassification: {"baseline", "right", "macro", "classes"},

@@ -56,7 +56,7 @@ func (t *Task) solveFirst(ctx context.Context, o train.RunOptions) ([]byte, erro
 			return nil, err
 		}
 		t.chooseMixture(v)
-		_, score, err := t.judgeMixed(ctx, v)
+		_, score, err := t.judgeMixed(v)
 		if err != nil {
 			return nil, err
 		}

@@ -31,6 +31,8 @@ type Summary struct {
 	ValScore  *float64 `json:"val_score,omitempty"`
 	ScoreName string   `json:"-"`
 
+	Interval [2]float64 `json:"interval,omitzero"` // 95 % confidence interval of the ValScore, for rows of a file: see judge.Report.Interval
+
 	Baseline map[string]float64 `json:"baseline,omitempty"` // validation metrics of the simple model, by name, such as accuracy; nil if there is none
 
 	// Linear is the weight of the linear model in the answers, from 0 to 1, if they are mixed: see Config.Mix. Then the
@@ -59,7 +61,7 @@ type Summary struct {
 func (s *Summary) of(m *model.Model, score judge.Score) {
 	s.Score, s.ScoreName = score, score.Name
 	plain := judge.ScoresOf(m, &score, nil)
-	s.ValLoss, s.ValScore, s.ValLossPerCharacter = plain.Loss, plain.Value, plain.LossPerCharacter
+	s.ValLoss, s.ValScore, s.ValLossPerCharacter, s.Interval = plain.Loss, plain.Value, plain.LossPerCharacter, plain.Interval
 }
 
 // scoreKey is the key of ValScore that MarshalJSON and UnmarshalJSON replace.

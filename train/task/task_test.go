@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -187,6 +188,16 @@ func configs(t testing.TB) map[string]Config {
 		named["modern "+name] = c
 	}
 	return named
+}
+
+// Every setting of the data belongs to a source, and says to which.
+func TestSourcesOfSettings(t *testing.T) {
+	for f := range reflect.TypeFor[data.Settings]().Fields() {
+		names := strings.Fields(f.Tag.Get("for"))
+		if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return sourceNames[name] == "" }) {
+			t.Errorf("%s is for the sources %q, want some of %v", f.Name, names, sourceNames)
+		}
+	}
 }
 
 func TestDefaultsAreRight(t *testing.T) {
@@ -375,7 +386,7 @@ func TestGenerate(t *testing.T) {
 		prompt, want string
 	}{
 		{task.Model, "", "the input is empty"}, {task.Model, "é", "symbol 'é'"},
-		{made(t, small(t, "copy")).Model, "abc", "learned the task copy, and only text models generate text"},
+		{made(t, small(t, "copy")).Model, "abc", "is for the task copy, and only text models generate text"},
 	} {
 		s.Reset()
 		_, err := test.model.Generate(t.Context(), &s, Prompt{Text: test.prompt}, GenerateOptions{MaxTokens: 1, Echo: true})

@@ -188,7 +188,11 @@ func (t *Task) beforeEpochs(w *runfolder.Writer, log io.Writer) error {
 		return nil
 	}
 	if t.Config.From.Dir != "" {
-		io.WriteString(log, "The run answers so until a check is better. In the end it mixes both, which usually brings 1 to 3 points more\n")
+		gain := ""
+		if t.kind.about().classes { // docs/finetuning.md has the figures
+			gain = ", which usually brings 1 to 3 points more"
+		}
+		fmt.Fprintf(log, "The run answers so until a check is better; interrupting it keeps the better of both. In the end it mixes them%s\n", gain)
 	}
 	return t.save(w.Dir, logit.Mixture{Linear: 1})
 }

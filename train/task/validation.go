@@ -36,18 +36,22 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 		}
 		t.chooseMixture(v)
 		var score judge.Score
-		if r, score, err = t.judgeMixed(ctx, v); t.mixes() { // otherwise the score is that of the check
+		if r, score, err = t.judgeMixed(v); t.mixes() { // otherwise the score is that of the check
 			s.of(t.Model, score)
 		}
-	case k.together || c.Task.Pairs || t.Linear != nil:
+		if err == nil {
+			var baseline *judge.Report
+			baseline, err = judge.Baseline(ctx, t.Model, t.Examples())
+			r.Beside(t.Model, baseline)
+		}
+	case k.together || k.linear != nil:
 		if r, err = judge.Answers(ctx, t.Model, t.Examples(), model.PredictOptions{}); err != nil {
 			return err
 		}
-		if k.together {
-			s.Score.OfTexts(r)
-			s.of(t.Model, s.Score)
+		if s.Score.Judged(r); k.together {
 			s.Baseline = r.Baseline
 		}
+		s.of(t.Model, s.Score)
 	}
 	if r == nil || err != nil {
 		return err
@@ -149,13 +153,15 @@ func (t *Task) chooseMixture(v *validation) {
 }
 
 // judgeMixed returns the report and the score of the validation rows, answered with the model's mixture.
-func (t *Task) judgeMixed(ctx context.Context, v *validation) (*judge.Report, judge.Score, error) {
+func (t *Task) judgeMixed(v *validation) (*judge.Report, judge.Score, error) {
 	loss := v.sides.loss(t.Mixture, t.classWeights)
-	if err := t.Mix(v.answers, v.outputs, t.Mixture); err != nil {
+	if err := t.Mix(v.answers, v.outputs, t.Mixture, model.PredictOptions{}); err != nil {
 		return nil, judge.Score{}, err
 	}
 	v.report.Add(t.Model, v.answers)
-	return v.report, t.score(loss, v.values(t)), v.report.BesideBaseline(ctx, t.Model, t.Examples())
+	score := t.score(loss, v.values(t))
+	score.Judged(v.report)
+	return v.report, score, nil
 }
 
 // values returns the validation metrics of the answers, as a check has them.

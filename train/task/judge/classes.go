@@ -62,7 +62,7 @@ func (classes) write(r *Report, w io.Writer) {
 	slices.SortStableFunc(shown, func(a, b score.ClassScore) int { return cmp.Compare(b.Rows, a.Rows) })
 	shown = shown[:min(len(shown), mostClasses)]
 	mean := r.Classes.Macro()
-	fmt.Fprintf(w, "Accuracy: %.4f (%d of %d %s right)\n", r.Classes.Accuracy(), mean.Right, mean.Rows, r.kind.Unit)
+	fmt.Fprintf(w, "Accuracy: %.4f (%d of %d %s right%s)\n", r.Classes.Accuracy(), mean.Right, mean.Rows, r.kind.Unit, intervalText(r.Interval(), ""))
 	mean.Class = fmt.Sprintf("mean of %d", len(all))
 	writeScores(w, append(slices.Clone(shown), mean))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -30,5 +30,5 @@ func (exact) scores(r *Report, s *Scores) { s.share(r.Right, len(r.Judged)) }
 
 func (exact) write(r *Report, w io.Writer) {
 	n := len(r.Judged)
-	fmt.Fprintf(w, "Exact: %.4f (%d of %s answered with one of their references)\n", float64(r.Right)/float64(n), r.Right, text.Count(n, "source"))
+	fmt.Fprintf(w, "Exact: %.4f (%d of %s answered with one of their references%s)\n", float64(r.Right)/float64(n), r.Right, text.Count(n, "source"), intervalText(r.Interval(), ""))
 }

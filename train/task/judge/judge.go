@@ -34,24 +34,60 @@ func Answers(ctx context.Context, m *model.Model, examples []data.Example, o mod
 		r := New(m, examples)
 		return r, k.together(ctx, m, r)
 	}
-	r, err := judge(m, examples, func(sources []string) ([]model.Answer, error) { return m.PredictAll(ctx, sources, o) })
-	if err != nil {
-		return nil, err
+	if m.NoLinear != nil {
+		return nil, m.NoLinear
 	}
-	return r, r.BesideBaseline(ctx, m, examples)
-}
-
-// judge compares the answers that a function returns with the examples' answers.
-func judge(m *model.Model, examples []data.Example, answer func(sources []string) ([]model.Answer, error)) (*Report, error) {
+	if m.Linear != nil {
+		asked := m.Mixture
+		if asked.Linear == 0 { // the network alone answers
+			asked.Linear = 0.5
+		}
+		reports, err := mixed(ctx, m, examples, asked, o, m.Mixture, linearAlone)
+		if err != nil {
+			return nil, err
+		}
+		reports[0].Beside(m, reports[1])
+		return reports[0], nil
+	}
 	r := New(m, examples)
 	for part := range slices.Chunk(r.Judged, batch) {
-		answers, err := answer(Sources(part))
+		answers, err := m.PredictAll(ctx, Sources(part), o)
 		if err != nil {
 			return nil, err
 		}
 		r.add(m, part, answers)
 	}
 	return r, nil
+}
+
+// linearAlone lets only the linear model answer.
+var linearAlone = logit.Mixture{Linear: 1}
+
+// mixed asks the network and the linear model about the examples once, unless they have the weight 0 in the mixture
+// asked. It compares the answers of each other mixture with the examples. The options are for the first of them.
+func mixed(ctx context.Context, m *model.Model, examples []data.Example, asked logit.Mixture, o model.PredictOptions, mixtures ...logit.Mixture) ([]*Report, error) {
+	reports := make([]*Report, len(mixtures))
+	for i := range reports {
+		reports[i] = New(m, examples)
+	}
+	for start := 0; start < len(examples); start += batch {
+		end := min(start+batch, len(examples))
+		answers, outputs, err := m.Outputs(ctx, Sources(reports[0].Judged[start:end]), asked)
+		for i, r := range reports {
+			own, options := slices.Clone(answers), o
+			if i > 0 {
+				options = model.PredictOptions{}
+			}
+			if err == nil {
+				err = m.Mix(own, outputs, mixtures[i], options)
+			}
+			if err != nil {
+				return nil, err
+			}
+			r.add(m, r.Judged[start:end], own)
+		}
+	}
+	return reports, nil
 }
 
 // Sources returns the sources of judged rows.
@@ -74,13 +110,11 @@ func (r *Report) add(m *model.Model, part []Judged, answers []model.Answer) {
 	}
 }
 
-// BesideBaseline sets what a report says about the baseline. The examples are those of the report.
-func (r *Report) BesideBaseline(ctx context.Context, m *model.Model, examples []data.Example) error {
-	baseline, err := Baseline(ctx, m, examples)
+// Beside sets what a report says about the model's baseline. The argument is the Baseline on the same examples, or nil.
+func (r *Report) Beside(m *model.Model, baseline *Report) {
 	if baseline != nil {
 		r.about, r.Baseline, r.Chance = m.Linear.About(), baseline.Values(), new(r.kind.chance(r, baseline))
 	}
-	return err
 }
 
 // Baseline compares the answers of the baseline alone with the examples. It returns nil if there is no baseline or no
@@ -89,14 +123,8 @@ func Baseline(ctx context.Context, m *model.Model, examples []data.Example) (*Re
 	if m.Linear == nil || len(examples) == 0 {
 		return nil, m.NoLinear
 	}
-	return judge(m, examples, func(sources []string) ([]model.Answer, error) {
-		x := logit.Mixture{Linear: 1}
-		answers, outputs, err := m.Outputs(ctx, sources, x)
-		if err == nil {
-			err = m.Mix(answers, outputs, x)
-		}
-		return answers, err
-	})
+	reports, err := mixed(ctx, m, examples, linearAlone, model.PredictOptions{}, linearAlone)
+	return append(reports, nil)[0], err
 }
 
 // New returns a report on the examples, without answers.

@@ -56,7 +56,7 @@ func TestOtherKind(t *testing.T) {
 	for i := range r.Judged {
 		r.judge(m, &r.Judged[i])
 	}
-	must.Have(t, r.String(), "Exact: 0.3333 (1 of 3 sources", "Beyond the model: 1 source without an answer.")
+	must.Have(t, r.String(), "Exact: 0.3333 (1 of 3 sources answered with one of their references; 95 % interval 0.061 to 0.792)", "Beyond the model: 1 source without an answer.")
 	s := ScoresOf(m, nil, &r)
 	if s.Score != "exact_match" || *s.Value != r.Values()["exact_match"] || *s.Right != 1 || s.Unit != "answers" || s.Beyond.UnknownReferences != 0 {
 		t.Errorf("got the scores %+v, want an exact_match of 1/3", s)

@@ -45,7 +45,7 @@ func (numbers) scores(r *Report, s *Scores) {
 func (numbers) write(r *Report, w io.Writer) {
 	n := &r.Numbers
 	if x, rows := n.RSquared(), text.Count(len(r.Judged), "row"); x == x {
-		fmt.Fprintf(w, "R²: %.4f (%s)\n", x, rows)
+		fmt.Fprintf(w, "R²: %.4f (%s%s)\n", x, rows, intervalText(r.Interval(), ""))
 	} else {
 		fmt.Fprintf(w, "R²: none, because it needs two numbers (%s)\n", rows)
 	}

@@ -37,6 +37,7 @@ type scorer interface {
 	write(r *Report, w io.Writer)               // writes the scores of a report in words
 	scores(r *Report, s *Scores)                // sets the scores of a report
 	chance(r, baseline *Report) float64         // see Report.Chance
+	interval(r *Report) [2]float64              // see Report.Interval
 	details(j Judged) (names, values []string)  // what Report.WriteAnswers writes between an answer and its references
 }
 
@@ -155,6 +156,8 @@ type Scores struct {
 	Right *int     `json:"right,omitempty"`
 	Total int      `json:"total"`
 	Unit  string   `json:"unit"`
+
+	Interval [2]float64 `json:"interval,omitzero"` // see Report.Interval: of the Value, for rows of a file
 
 	// For classification and tagging: the mean of each score over the Classes, without a Class, and the score of every
 	// label or tag. A missing answer counts as the class "".

@@ -15,7 +15,7 @@ func ScoresOf(m *model.Model, s *Score, r *Report) Scores {
 	k := KindOf(m.Config)
 	scores := Scores{Task: m.Config.Task.Name, Kind: m.Config.Task.Kind, Score: k.Score.Name, Unit: k.Unit}
 	if s != nil {
-		scores.Loss, scores.Value, scores.Total = finite(s.Loss), finite(s.Value), s.Total
+		scores.Loss, scores.Value, scores.Total, scores.Interval = finite(s.Loss), finite(s.Value), s.Total, s.Interval
 		if s.Characters > 0 {
 			scores.LossPerCharacter = finite(s.perCharacter())
 		}
@@ -24,7 +24,7 @@ func ScoresOf(m *model.Model, s *Score, r *Report) Scores {
 		}
 	}
 	if r != nil {
-		scores.Rows, scores.Beyond, scores.Baseline = len(r.Judged), &r.Beyond, r.Baseline
+		scores.Rows, scores.Beyond, scores.Baseline, scores.Interval = len(r.Judged), &r.Beyond, r.Baseline, r.Interval()
 		r.kind.scores(r, &scores)
 	}
 	return scores
@@ -46,6 +46,8 @@ type Score struct {
 	Characters   int     // for text in tokens: number of characters in the Total tokens; otherwise 0
 	Note         string  // words that String adds
 
+	Interval [2]float64 // 95 % confidence interval of the Value; zeros if unknown
+
 	share       bool   // whether the Value is a share
 	unit, right string // words of the Kind
 	others      string // the other metrics, in words
@@ -63,6 +65,9 @@ func NewScore(c *model.Config, loss float64, values map[string]float64, total in
 	if k.Score.Share {
 		s.Right = int(math.Round(s.Value * float64(s.Total)))
 		s.Value = float64(s.Right) / float64(max(s.Total, 1))
+		if _, many := k.scorer.(tags); c.FromRows() && !many && total > 0 { // tags of one row are alike
+			s.Interval = wilson(s.Value, float64(total))
+		}
 	}
 	for _, m := range k.Metrics[1:] {
 		s.others += fmt.Sprintf(", %s %.4g", metrics.Spoken(m.Name), values["val_"+m.Name])
@@ -70,8 +75,13 @@ func NewScore(c *model.Config, loss float64, values map[string]float64, total in
 	return s
 }
 
-// OfTexts sets a score for embed to the score of all judged rows together.
-func (s *Score) OfTexts(r *Report) {
+// Judged sets what a report of all rows knows better than a check, which has batches: the interval and, for embed, the
+// score.
+func (s *Score) Judged(r *Report) {
+	s.Interval = r.Interval()
+	if _, ok := r.kind.scorer.(texts); !ok {
+		return
+	}
 	values, known := texts{}.values(r), false
 	s.Name, s.others = r.textScores()[0], ""
 	if s.Value, known = values[s.Name]; known {
@@ -97,11 +107,11 @@ func (s Score) String() string {
 		loss += fmt.Sprintf(" per token, %.6f per character", s.perCharacter())
 	}
 	if s.share {
-		return fmt.Sprintf("%s, %s %.4f (%d of %d %s %s)%s", loss, metrics.Spoken(s.Name), s.Value, s.Right, s.Total, s.unit, s.right, s.Note)
+		return fmt.Sprintf("%s, %s %.4f (%d of %d %s %s%s)%s", loss, metrics.Spoken(s.Name), s.Value, s.Right, s.Total, s.unit, s.right, intervalText(s.Interval, ""), s.Note)
 	}
 	value := fmt.Sprintf("%s %.4f", metrics.Spoken(s.Name), s.Value)
 	if finite(s.Value) == nil {
 		value = "no " + metrics.Spoken(s.Name)
 	}
-	return fmt.Sprintf("%s, %s%s (%s)", loss, value, s.others, text.Count(s.Total, strings.TrimSuffix(s.unit, "s")))
+	return fmt.Sprintf("%s, %s%s (%s%s)", loss, value, s.others, text.Count(s.Total, strings.TrimSuffix(s.unit, "s")), intervalText(s.Interval, " of "+metrics.Spoken(s.Name)))
 }

@@ -237,7 +237,7 @@ func (r *Report) textValues(values map[string]float64) string {
 }
 
 func (k texts) write(r *Report, w io.Writer) {
-	fmt.Fprintf(w, "Of %s: %s\n", text.Count(len(r.Judged), "row"), r.textValues(k.values(r)))
+	fmt.Fprintf(w, "Of %s: %s%s\n", text.Count(len(r.Judged), "row"), r.textValues(k.values(r)), intervalText(r.Interval(), " of "+r.textScores()[0]))
 	fmt.Fprintf(w, "Baseline: TF-IDF of words, %s\n", r.textValues(r.Baseline))
 }
 

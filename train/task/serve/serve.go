@@ -16,6 +16,8 @@
 //	GET  health        whether the service runs, and how busy it is
 //	GET  openapi.json  a description of the endpoints and their limits, in OpenAPI 3.1
 //
+// [Handler.OpenAI] has other endpoints, for clients of OpenAI's API.
+//
 // The input of predict is a text, or a list of texts. The answer is {"answers": [{"input": "gorgonia", "answer":
 // "ainogrog", "probability": 0.99}]}, with one entry per input, in their order: the JSON of a model.Answer. An entry
 // has "cut": true if the input is longer than the model's context, and "unknown": true if it has symbols that training

@@ -33,13 +33,15 @@ func main() {
 	if len(names) == 0 {
 		names = []string{"nanogpt"}
 	}
+	configs := map[string]bench.GPT{"nanogpt": bench.NanoGPT, "tiny": bench.Tiny}
 	for _, name := range names {
-		c, ok := map[string]bench.GPT{"nanogpt": bench.NanoGPT, "tiny": bench.Tiny}[name]
-		err := fmt.Errorf("there is no configuration %q: want nanogpt or tiny", name)
-		if ok {
-			err = measure(c)
+		if _, ok := configs[name]; !ok {
+			fmt.Fprintf(os.Stderr, "gorgonia: there is no configuration %q: want nanogpt or tiny\n", name)
+			os.Exit(2)
 		}
-		if err != nil {
+	}
+	for _, name := range names {
+		if err := measure(configs[name]); err != nil {
 			fmt.Fprintln(os.Stderr, "gorgonia:", err)
 			os.Exit(1)
 		}
