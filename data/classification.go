@@ -6,6 +6,9 @@ import (
 	"unicode/utf8"
 )
 
+// KindClassification chooses one of a few classes for a whole source.
+const KindClassification Kind = "classification"
+
 // classificationCoder is the Coder of KindClassification. A row's inputs are the symbols of the source, then padding.
 // Its target is the index of the answer in Classes, or Ignore if the answer is unknown.
 type classificationCoder struct{ coder }

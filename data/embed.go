@@ -8,6 +8,12 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
+// KindEmbed makes a vector of a text. Texts with similar meanings shall get similar vectors. A rule's Texts says which
+// texts an Example has. In a batch, each text has a row of its own: row i·Texts is the source of example i, and the
+// texts of its answer follow. Their targets are numbers that are equal if and only if the texts are. With Scored, the
+// number of a source's row is the score.
+const KindEmbed Kind = "embed"
+
 // embeddingCoder is the Coder of KindEmbed. A row's inputs are the symbols of a text, then padding. Without answers, a
 // batch has only the sources, and all targets are Ignore.
 type embeddingCoder struct{ coder }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 )
 
+// KindText predicts the next symbol of a text.
+const KindText Kind = "text"
+
 // textCoder is the Coder of KindText. The target of each symbol is the next symbol. Only the last MaxLen symbols of a
 // source are used. The answer is one symbol, the target of the source's last symbol. Without an answer, that target is
 // Ignore. A published model doesn't cut a source, and an empty source is its first token.

@@ -10,6 +10,9 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
+// KindMaskedText predicts the masked symbols of a text (Devlin et al., 2018).
+const KindMaskedText Kind = "mlm"
+
 // A MaskedText is the Coder of KindMaskedText. A source has masks, and the answer is the source with a symbol in place
 // of each mask. Only masks have targets. The id of a mask follows the symbols, and also fills Inputs as padding. A
 // published model has its own id for masks, and special tokens before and after a source. Sources aren't cut.

@@ -8,12 +8,6 @@ import (
 	"unicode"
 )
 
-// coders make the Coder of each Kind.
-var coders = map[Kind]func(c coder) (Coder, error){
-	KindTagging: newTaggingCoder, KindClassification: newClassificationCoder, KindSeq2Seq: newSeq2SeqCoder, KindText: newTextCoder,
-	KindMaskedText: newMaskedText, KindRegression: newRegressionCoder, KindEmbed: newEmbeddingCoder,
-}
-
 // maxTexts is the maximum of a rule's Texts.
 const maxTexts = 64
 
@@ -66,5 +60,5 @@ func newCoder(rule Rule) (Coder, error) {
 	if c.cuts = k.cuts; c.cuts && c.published != nil {
 		c.published = c.published.WithLimit(rule.MaxLen)
 	}
-	return coders[rule.Kind](c)
+	return k.coder(c)
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
+// KindRegression predicts one number for a whole source. In an Example, the answer is the number in decimal notation.
+const KindRegression Kind = "regression"
+
 // regressionCoder is the Coder of KindRegression. A row's inputs are the symbols of the source, then padding. Its
 // target is in Numbers: (x − Mean)/Scale for the answer x, or NaN if there is no answer.
 type regressionCoder struct{ coder }

@@ -18,7 +18,7 @@ type Rule struct {
 
 	Alphabet  string   `json:"alphabet,omitempty"`   // all symbols of sources and answers, without repeats
 	Classes   []string `json:"classes,omitempty"`    // all answers; only for classification
-	Pairs     bool     `json:"pairs,omitempty"`      // a source is two texts with a tab between them; only for classification and regression
+	Pairs     bool     `json:"pairs,omitempty"`      // a source is two texts with a tab between them; only for kinds that read pairs, such as classification
 	MaxLen    int      `json:"max_len"`              // number of symbols in the longest source; for text, in a context
 	MaxAnswer int      `json:"max_answer,omitempty"` // number of symbols in the longest answer; only for seq2seq
 	Example   string   `json:"example,omitempty"`    // a source to try
@@ -42,8 +42,8 @@ type Rule struct {
 	Target tokenizer.Tokenizer `json:"-"`
 
 	// Published describes the ids of a published model, whose tokenizer is the Source. If it isn't zero, the template
-	// of the Source adds special tokens to a source. For classification and regression, a source with a tab is two
-	// texts, also without Pairs. For tagging, white space separates the tokens that have tags.
+	// of the Source adds special tokens to a source. For kinds that read pairs, a source with a tab is two texts, also
+	// without Pairs. For tagging, white space separates the tokens that have tags.
 	Published Published `json:"published,omitzero"`
 
 	// Sample returns a random source of at most maxLen symbols. The argument maxLen is the rule's MaxLen. Sample must

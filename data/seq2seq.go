@@ -2,6 +2,9 @@ package data
 
 import "slices"
 
+// KindSeq2Seq writes an answer symbol by symbol. The answer may be longer than the source.
+const KindSeq2Seq Kind = "seq2seq"
+
 // seq2seqCoder is the Coder of KindSeq2Seq, for a model with an encoder and a decoder. The decoder gets the source and
 // the answer so far, which is the batch's DecoderInputs. Its target is the next symbol:
 //

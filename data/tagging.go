@@ -8,6 +8,10 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
+// KindTagging predicts one symbol of the answer at every position of a source. The answer can't be longer than the
+// source.
+const KindTagging Kind = "tagging"
+
 // taggingCoder is the Coder of KindTagging.
 //
 // A row's inputs are the symbols of the source, then the end token. Its targets are the symbols of the answer, then end

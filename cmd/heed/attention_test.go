@@ -38,7 +38,7 @@ func TestAttention(t *testing.T) {
 			dir, input := trained(t, name)
 			out := succeed(t, "attention", dir, input)
 			answer := strings.TrimSuffix(succeed(t, "predict", dir, input), "\n")
-			if want := name + ": " + input + " → " + answer + "\n"; !strings.HasPrefix(out, want) {
+			if want := name + ": " + quoted(input) + " → " + answer + "\n"; !strings.HasPrefix(out, want) {
 				t.Errorf("heed attention prints\n%s\nwant it to begin with %q", out, want)
 			}
 			must.Have(t, out, "blocks.0.attention", "blocks.1.attention", "head 0", "head 1", "█ from 75 %")

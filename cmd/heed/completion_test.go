@@ -12,8 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/judge"
 )
 
 func TestCompletion(t *testing.T) {
@@ -72,6 +74,9 @@ func TestCompletion(t *testing.T) {
 	if out := heed("__complete", "help", "").stdout; !strings.HasPrefix(out, "attention\tShow what ") || !strings.Contains(out, "\nhelp\tExplain a command\n") || !strings.HasSuffix(out, nothing+"\n") {
 		t.Errorf("the completions of heed help are %q, want all commands", out)
 	}
+	tagging := must.Get(task.Named("tagging", 0))(t)
+	tagging.Data.File = "x"
+	known := judge.KindOf(&tagging.Config).Metrics
 	for _, flag := range []string{"solver", "schedule", "monitor", "positions", "norm", "activation"} {
 		var names []string
 		for line := range strings.Lines(strings.Split(heed("__complete", "train", "--"+flag, "").stdout, "\n:")[0]) {
@@ -79,7 +84,8 @@ func TestCompletion(t *testing.T) {
 			names = append(names, name)
 		}
 		names = slices.DeleteFunc(names, func(name string) bool { // values of other tasks
-			return strings.HasSuffix(name, "_macro_f1") || strings.HasSuffix(name, "_r2") || strings.HasSuffix(name, "_error") || strings.HasSuffix(name, "_batch_accuracy")
+			_, metric, _ := strings.Cut(name, "_")
+			return flag == "monitor" && metric != "loss" && !slices.ContainsFunc(known, func(m metrics.Metric) bool { return m.Name == metric })
 		})
 		fail(t, heed("train", "--task=tagging", "--data=x", "--"+flag+"=x"), 2, "--"+flag, strings.Join(names, ", "))
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
@@ -139,7 +140,7 @@ func TestTrainEvalPredict(t *testing.T) {
 				t.Errorf("the run folder has %d files, want %d", files, want)
 			}
 
-			score := fmt.Sprintf("Val=%.6f, %s %.4f", *s.ValLoss, whole, *s.ValScore)
+			score := fmt.Sprintf("Val=%.6f, %s %.4f", *s.ValLoss, metrics.Spoken(whole), *s.ValScore)
 			got, answers, _ := strings.Cut(succeed(t, "eval", dir), "\n")
 			if rows := c.FromRows(); (answers != "") != rows {
 				t.Errorf("after its first line, heed eval prints %q, want scores of answers only for rows of a file", answers)
@@ -150,10 +151,10 @@ func TestTrainEvalPredict(t *testing.T) {
 
 			// The last line of heed train has a command to try.
 			try := regexp.MustCompile(`Try: heed (?:predict|generate|embed) (\S+) (?:--prompt )?(.*?)( --tokens 300)?\n$`).FindStringSubmatch(out)
-			if try == nil {
-				t.Fatalf("heed train prints %q, want a command to try at the end", out)
+			input := c.Task.Example
+			if try == nil || try[2] != shell(input) {
+				t.Fatalf("heed train prints %q, want a command to try with %q at the end", out, input)
 			}
-			input := strings.Trim(try[2], "'")
 			if generates := try[3] != ""; generates != (does.Generate == nil) {
 				t.Errorf("heed train prints %q, want heed generate only for text", try[0])
 			} else if generates {

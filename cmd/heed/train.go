@@ -55,7 +55,7 @@ Presets, each with its task:
 Except for text and mlm, a task that learns from a file reads the rows of --data, a TSV, CSV or JSONL file.
 Its columns or keys are called source and target, text and label, text and number, or tokens and tags. If
 the header has other names, or if there is no header and more than two columns, --columns chooses two.
-For classification and regression, it may choose three: two texts, which are one source, and the answer.
+If an answer is about two texts, it chooses three: the two texts, which are one source, and the answer.
 The first row is a header if it has these names or names from --columns; --header overrides this.
 Tagging also learns CoNLL files, such as .conll, .bio and .conllu: the first column has the tokens and
 the last the tags, or FORM and UPOS in .conllu. For seq2seq, if several rows have the same source, each

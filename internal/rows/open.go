@@ -117,5 +117,8 @@ func (s *Set) example() string {
 			}
 		}
 	}
+	if s.Train.pairs {
+		return "TEXT\tTEXT"
+	}
 	return "TEXT"
 }

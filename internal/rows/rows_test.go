@@ -69,6 +69,28 @@ func TestSet(t *testing.T) {
 // labels is the format of sources with a label each.
 var labels = Format{Columns: pairs.Columns, Labels: true}
 
+// If answers have no units, batches have the number of targets that the Coder wants.
+func TestFixedTargets(t *testing.T) {
+	s := must.Get(divided(t, labels, strings.Repeat("ab\tb\nbb\ta\nba\tb\n", 10)))(t)
+	rule := data.Rule{Name: "rows", Kind: data.KindSeq2Seq, MaxAnswer: 4}
+	must.Do(t, s.Encode(&rule))
+	coder := must.Get(data.NewCoder(rule))(t)
+	if b, err := s.Batch(coder, s.Train, []int{0}, 2); err != nil || b.TargetLen != coder.Layout().TargetLen {
+		t.Errorf("got %d targets per row, %v, want %d", b.TargetLen, err, coder.Layout().TargetLen)
+	}
+}
+
+// The example of a file with only long sources is still a source.
+func TestLongExample(t *testing.T) {
+	long, rule := strings.Repeat("x", 61), data.Rule{Name: "rows", Kind: data.KindRegression, Pairs: true}
+	three := Format{Columns: []table.Column{{Role: "first"}, {Role: "second"}, {Role: "answer"}}}
+	s := must.Get(divided(t, three, long+"\tx\t1\n"+long+"\ty\t2\n"+long+"\tz\t3\n"))(t)
+	must.Do(t, s.Encode(&rule))
+	if len(rule.Parts(rule.Example)) != 2 {
+		t.Errorf("the example of pairs is %q, want two texts with a tab between them", rule.Example)
+	}
+}
+
 // Each label has its share of the held-out sources, whatever the order of the rows. All rows of a source stay together,
 // and each label keeps a source for training.
 func TestStratified(t *testing.T) {

@@ -8,6 +8,7 @@
 package rows
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/heed-go/heed/data"
@@ -62,5 +63,5 @@ func (s *Set) Batch(coder data.Coder, p Part, rows []int, size int) (data.Batch,
 	}
 	width := s.widths[p.Bucket(rows[0])]
 	l := coder.Layout()
-	return b.Resize(l, size*max(1, l.Texts), width[0], width[1])
+	return b.Resize(l, size*max(1, l.Texts), width[0], cmp.Or(width[1], l.TargetLen))
 }

@@ -61,7 +61,7 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, _, err := m.Network.answer(rows[0].choices[0])
+	answer, _, err := m.Network.answer(input, rows[0].choices[0])
 	if err != nil {
 		return nil, err
 	}

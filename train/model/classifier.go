@@ -48,7 +48,7 @@ func (c classifier) States(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 	return r.Forward(b, inputs)
 }
 
-func (c classifier) answer(chosen choice) (text string, number *float64, err error) {
+func (c classifier) answer(_ string, chosen choice) (text string, number *float64, err error) {
 	text, err = c.Coder.Answer(chosen.targets)
 	return text, nil, err
 }

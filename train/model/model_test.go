@@ -95,12 +95,12 @@ func TestRegressionAnswers(t *testing.T) {
 		{-5, 1, 5, "0"},
 	} {
 		r := regressor{reader{Model: &Model{Config: &Config{Task: data.Rule{Mean: test.mean, Scale: test.scale}}}}}
-		got, x, err := r.answer(choice{number: test.number})
+		got, x, err := r.answer("", choice{number: test.number})
 		if parsed, _ := text.Number(got); err != nil || got != test.want || *x != parsed {
 			t.Errorf("%+v: got %s, %v", test, got, err)
 		}
 	}
-	if _, _, err := (regressor{reader{Model: &Model{Config: &Config{}}}}).answer(choice{number: math.NaN()}); err == nil {
+	if _, _, err := (regressor{reader{Model: &Model{Config: &Config{}}}}).answer("", choice{number: math.NaN()}); err == nil {
 		t.Error("NaN: got no error")
 	}
 }

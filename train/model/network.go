@@ -23,10 +23,10 @@ type network interface {
 	States(b *layers.Build, inputs G.Nodes) (out *G.Node, err error)
 	Trunk() *layers.Trunk
 
-	// predictor returns a predictor for batches of this shape. The function answer converts one of its choices to an
-	// answer's Text and Number.
+	// predictor returns a predictor for batches of this shape. The function answer converts one of its choices for an
+	// input to an answer's Text and Number.
 	predictor(s batchShape) (predictor, error)
-	answer(c choice) (text string, number *float64, err error)
+	answer(input string, c choice) (text string, number *float64, err error)
 
 	spans(input string, c choice) []Span // returns an answer's Spans
 }

@@ -43,7 +43,7 @@ func (r regressor) mixed(q query, x logit.Mixture) []choice {
 
 // answer rounds the number to about a millionth of the Scale, because more digits mean nothing. A logistic function has
 // six digits, so that small scores differ.
-func (r regressor) answer(c choice) (string, *float64, error) {
+func (r regressor) answer(_ string, c choice) (string, *float64, error) {
 	x := r.Config.Task.Mean + r.scale()*c.number
 	if err := logit.CheckFinite(x); err != nil {
 		return "", nil, err

@@ -144,14 +144,14 @@ func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) error {
 	for _, q := range rows {
 		a, seen := &answers[q.place], map[string]bool{}
 		if o.Threshold != (Threshold{}) {
-			label, _, err := m.Network.answer(q.choices[0])
+			label, _, err := m.Network.answer(a.Input, q.choices[0])
 			if err != nil {
 				return err
 			}
 			o.Threshold.put(q.choices, label)
 		}
 		for i, c := range q.choices {
-			text, number, err := m.Network.answer(c)
+			text, number, err := m.Network.answer(a.Input, c)
 			if err != nil {
 				return err
 			}

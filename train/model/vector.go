@@ -47,4 +47,4 @@ func (e embedder) predictor(s batchShape) (predictor, error) {
 	return e.chooser(e, s, func(output []float32, q *query) { q.choices = []choice{{vector: slices.Clone(output)}} })
 }
 
-func (embedder) answer(choice) (string, *float64, error) { return "", nil, nil }
+func (embedder) answer(string, choice) (string, *float64, error) { return "", nil, nil }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/must"
-	"github.com/heed-go/heed/train/score"
 )
 
 // Of models that answer at random, nearly all count as guesses, and of good ones none.
@@ -36,12 +35,12 @@ func TestGuesses(t *testing.T) {
 					r.Ranking.Add(rank)
 					r.Numbers.Add(x/10, reference)
 				}
-				s := Score{Value: float64(right) / n}
+				s := Score{Name: "accuracy", Value: float64(right) / n}
 				switch kind.about().name {
 				case data.KindEmbed:
-					s.Value = r.Ranking.MRR()
+					s.Name, s.Value = "mrr", r.Ranking.MRR()
 				case data.KindRegression:
-					s.Value = r.Numbers.RSquared()
+					s.Name, s.Value = "r2", r.Numbers.RSquared()
 				}
 				if task.guesses(r, s) {
 					count++
@@ -52,14 +51,14 @@ func TestGuesses(t *testing.T) {
 			}
 		}
 	}
-	scored := &Report{Judged: make([]Judged, 100), Numbers: score.Regression{}}
-	x := 0.5
-	scored.Judged[0].Answer.Number = &x
-	task.kind, task.Config.Task.Kind = embedKind, data.KindEmbed
+	scored := &Report{Judged: make([]Judged, 100)}
 	for value, want := range map[float64]bool{0.1: true, 0.2: false, -0.9: true} {
-		if got := task.guesses(scored, Score{Value: value}); got != want {
+		if got := task.guesses(scored, Score{Name: "spearman", Value: value}); got != want {
 			t.Errorf("a correlation of %v counts as guesses: %v", value, got)
 		}
+	}
+	if task.guesses(scored, Score{Name: "exact_match", Value: 0.01}) {
+		t.Error("1 % right texts count as guesses")
 	}
 }
 

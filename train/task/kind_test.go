@@ -3,7 +3,6 @@ package task
 import (
 	"io"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/heed-go/heed/data"
@@ -19,11 +18,7 @@ func TestKinds(t *testing.T) {
 	for _, k := range kinds {
 		about := k.about()
 		t.Run(string(about.name), func(t *testing.T) {
-			rows, reference := strings.Repeat("a b\tx y\nb b\ty y\na a\tx x\nc a\tx y\n", 50), "x y"
-			if about.name == data.KindRegression {
-				rows, reference = strings.Repeat("a b\t1.5\nb b\t-2\na a\t3e1\nc a\t4\n", 50), "1.5"
-			}
-			c := withFile(t, string(about.name), "rows.tsv", rows)
+			c := small(t, string(about.name))
 			if c.Task.Kind != about.name || c.Task.About == "" || !slices.Contains(Names(), c.Task.Name) {
 				t.Fatalf("Named returns the task %+v, want one of this kind with an About", c.Task)
 			}
@@ -32,10 +27,7 @@ func TestKinds(t *testing.T) {
 				c.Training.StepsPerEpoch = 2
 			}
 			task, answers := fitted(t, c), about.name != data.KindEmbed
-			input := "a b"
-			if about.name == data.KindMaskedText {
-				input = "a[MASK]b"
-			}
+			input := task.Config.Task.Example
 			must.Get(answerOf(task.Model, input))(t)
 			if _, err := task.Predict(input); (err == nil) != answers {
 				t.Errorf("Predict: got error %v, want success: %v", err, answers)
@@ -53,7 +45,7 @@ func TestKinds(t *testing.T) {
 			if _, err := task.Generate(t.Context(), io.Discard, Prompt{Text: "a b"}, GenerateOptions{MaxTokens: 3}); (err == nil) != (about.name == data.KindText) {
 				t.Errorf("Generate: got error %v, want success only for text", err)
 			}
-			r, err := judge.Answers(t.Context(), task.Model, []data.Example{{Source: "a b", Answer: reference}}, PredictOptions{})
+			r, err := judge.Answers(t.Context(), task.Model, append(task.Examples(), data.Example{})[:1], PredictOptions{})
 			if (err == nil) != (about.format != nil) {
 				t.Errorf("Judge: got error %v, want success: %v", err, about.format != nil)
 			} else if err == nil && (len(r.Judged) != 1 || r.String() == "" || about.classes != (r.Classes.Classes() != nil)) {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -91,7 +90,11 @@ func inputsOf(t testing.TB, task *Task) []string {
 		return []string{"The", "quick brown fox jumps", "z", "\n"}
 	}
 	if rows, ok := task.set.(*rowSet); ok {
-		return slices.AppendSeq([]string{"zebra"}, rows.Train.Sources())[:4]
+		inputs := []string{"zebra" + strings.Repeat("\tzebra", len(task.Config.Task.Parts(rows.Train.Example(0).Source))-1)}
+		for i := range 3 {
+			inputs = append(inputs, rows.Train.Example(i).Source)
+		}
+		return inputs
 	}
 	var inputs []string
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -224,13 +224,14 @@ func (s *sides) averagePrecision(x logit.Mixture, class int) float64 {
 // guesses reports whether the validation score is no better than the score of guesses by more than chance.
 func (t *Task) guesses(r *judge.Report, s judge.Score) bool {
 	n, value, mean, variance := float64(len(r.Judged)), s.Value, 0.0, 1.0
-	switch k := t.kind.about(); {
-	case !k.classes && !k.together: // R² is the square of a correlation
+	switch s.Name {
+	case "spearman":
+	case "r2": // the square of a correlation
 		value = math.Sqrt(max(0, value))
-	case k.classes:
+	case "accuracy":
 		_, mean, _ = t.MostFrequent("accuracy")
 		variance = mean * (1 - mean)
-	case r.Judged[0].Answer.Number == nil:
+	case "mrr":
 		candidates, squares := map[string]bool{}, 0.0
 		for _, j := range r.Judged {
 			for text := range strings.SplitSeq(j.References[0], "\t") {
@@ -242,6 +243,8 @@ func (t *Task) guesses(r *judge.Report, s judge.Score) bool {
 			mean, squares = mean+1/rank/total, squares+1/rank/rank/total
 		}
 		variance = squares - mean*mean
+	default: // a text, which isn't guessed
+		return false
 	}
 	return value <= mean+normalChance*math.Sqrt(variance/n)
 }

@@ -110,14 +110,14 @@ func className(class string) string {
 // compare says whether an answer equals one of its references and adds this to the report. It returns the answer and
 // the references, split into symbols.
 func (r *Report) compare(m *model.Model, j *Judged) (answer []string, references [][]string) {
-	_, target := m.Coder.Tokenizers()
 	answer = []string{}
 	if j.Answer.Err == nil {
 		answer = r.symbols(j.Answer.Text)
 	}
 	for _, text := range j.References {
-		known := slices.Contains(m.Config.Task.Classes, text)
+		known := m.Config.Task.Classes == nil || slices.Contains(m.Config.Task.Classes, text)
 		if r.Units != "" {
+			_, target := m.Coder.Tokenizers()
 			n, some, _ := oov.Count(target, text)
 			unknown := some > 0
 			if known = !unknown; m.Config.Task.MaxAnswer > 0 && n > m.Config.Task.MaxAnswer {

@@ -45,6 +45,24 @@ func TestReportBLEU(t *testing.T) {
 	}
 }
 
+// A kind without a line in kinds compares answers as texts, which needn't be known.
+func TestOtherKind(t *testing.T) {
+	r := Report{kind: kindOf("other"), Judged: []Judged{
+		{References: []string{"the cat"}, Answer: model.Answer{Text: "the cat"}},
+		{References: []string{"a dog"}, Answer: model.Answer{Text: "dog"}},
+		{References: []string{""}, Answer: model.Answer{Err: errors.New("too long")}},
+	}}
+	m := &model.Model{Config: &model.Config{Task: data.Rule{Kind: "other"}, Data: data.Settings{File: "rows.tsv"}}}
+	for i := range r.Judged {
+		r.judge(m, &r.Judged[i])
+	}
+	must.Have(t, r.String(), "Exact: 0.3333 (1 of 3 sources answered with one of their references; 95 % interval 0.061 to 0.792)", "Beyond the model: 1 source without an answer.")
+	s := ScoresOf(m, nil, &r)
+	if s.Score != "exact_match" || *s.Value != r.Values()["exact_match"] || *s.Right != 1 || s.Unit != "answers" || s.Beyond.UnknownReferences != 0 {
+		t.Errorf("got the scores %+v, want an exact_match of 1/3", s)
+	}
+}
+
 // keys returns the keys of an object in JSON, sorted.
 func keys(t testing.TB, v any) []string {
 	t.Helper()

@@ -20,22 +20,21 @@ var kinds = []Kind{
 	{name: data.KindEmbed, Unit: "rows", Baseline: "TF-IDF of words", scorer: texts{}},
 }
 
-// kindOf returns the kind with this name, with the words for rows of a file. If there is none, it returns a kind
-// without a name.
+// kindOf returns the kind with this name, with the words for rows of a file. The answers of a kind without a line are
+// compared as texts.
 func kindOf(name data.Kind) Kind {
 	if i := slices.IndexFunc(kinds, func(k Kind) bool { return k.name == name }); i >= 0 {
 		return kinds[i]
 	}
-	return Kind{scorer: classes{}}
+	return Kind{Unit: "answers", Right: "exactly right", LossUnit: "nats", scorer: exact{}}
 }
 
 // KindOf returns the kind of a configuration's task. Its words depend on the data: for a rule without a file, whole
 // answers are counted, and for text in byte pairs, tokens are counted.
 func KindOf(c *model.Config) Kind {
 	k := kindOf(c.Task.Kind)
-	if k.Metrics = k.metrics(c); k.name != "" {
-		k.Score = k.Metrics[0]
-	}
+	k.Metrics = k.metrics(c)
+	k.Score = k.Metrics[0]
 	switch {
 	case c.Drawn():
 		k.Unit = "sequences"

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 )
 
@@ -25,20 +24,20 @@ func (sequences) judge(m *model.Model, r *Report, j *Judged) {
 }
 
 func (sequences) scores(r *Report, s *Scores) {
-	s.share(r.Right, len(r.Judged))
+	exact{}.scores(r, s)
 	s.ErrorRate, s.Edits = finite(r.Errors.Value()), &r.Errors.Edits
 	s.ChrF, s.BLEU = finite(r.ChrF.Value()), finite(r.BLEU.Value())
 }
 
 func (sequences) write(r *Report, w io.Writer) {
-	n, unit, bleu := len(r.Judged), string(r.Units), fmt.Sprintf("%.2f", r.BLEU.Value())
+	unit, bleu := string(r.Units), fmt.Sprintf("%.2f", r.BLEU.Value())
 	if r.Units == tokenizer.BPE {
 		unit = "words"
 	}
 	if r.BLEU.Value() == 0 && !slices.ContainsFunc(r.Judged, func(j Judged) bool { return len(strings.Fields(j.Answer.Text)) >= 4 }) {
 		bleu = "none, as no answer has four words" // BLEU counts runs of up to four words
 	}
-	fmt.Fprintf(w, "Exact: %.4f (%d of %s answered with one of their references%s)\n", float64(r.Right)/float64(n), r.Right, text.Count(n, "source"), intervalText(r.Interval(), ""))
+	exact{}.write(r, w)
 	fmt.Fprintf(w, "Error rate: %.4f (%d edits; the nearest references have %d %s)\n", r.Errors.Value(), r.Errors.Edits, r.Errors.Units, unit)
 	fmt.Fprintf(w, "chrF: %.2f, BLEU: %s\n", r.ChrF.Value(), bleu)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // A model that learned numbers answers with numbers, and has no alternatives. If it learned pairs, an input has a tab,
-// and the page has two fields.
+// and the page has two fields with the names of their columns.
 func TestNumbers(t *testing.T) {
 	for _, pairs := range []bool{false, true} {
 		input := "ab"
@@ -25,7 +25,9 @@ func TestNumbers(t *testing.T) {
 			Sample: func(rng *rand.Rand, _ int) string { return input[:len(input)-1] + "ab"[rng.IntN(2):][:1] },
 			Answer: func(source string) (string, error) { return strconv.Itoa(len(source)), nil },
 		}
-		_, s := start(t, small(t, task.Defaults(rule)), Options{})
+		m := small(t, task.Defaults(rule))
+		m.Config.Data.Columns = []string{"<question>", "3", "label"} // the second has no name
+		_, s := start(t, m, Options{})
 		got := replied(t, s.URL+"/predict", `{"input": ["`+strings.ReplaceAll(input, "\t", `\t`)+`"]}`, 200, `"answer":`)
 		if strings.Contains(got.body, `"answer":"`) || strings.Contains(got.body, "probability") {
 			t.Errorf("got %+v, want a number without a probability", got)
@@ -33,7 +35,7 @@ func TestNumbers(t *testing.T) {
 		replied(t, s.URL+"/predict", `{"input": "a", "top": 2}`, 400, "top")
 		for path, words := range map[string]map[string]bool{
 			"/openapi.json": {`"answer":{"type":"number"}`: true, `"top"`: false, "with a tab between": pairs},
-			"/":             {`id="top"`: false, `id="second"`: pairs, `id="lines"`: !pairs},
+			"/":             {`id="top"`: false, `id="second"`: pairs, `id="lines"`: !pairs, ">&lt;question&gt; <": pairs, ">Second text <": pairs},
 		} {
 			request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil))(t)
 			got := must.Get(do(request))(t)

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"html/template"
 	"net/http"
+	"strconv"
 
 	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/internal/text"
@@ -29,11 +30,18 @@ func (h *Handler) newPage() (http.Handler, error) {
 	if whole {
 		top = min(5, h.maxTop())
 	}
-	parts := append(rule.Parts(rule.Example), "")
+	parts, labels := append(rule.Parts(rule.Example), ""), []string{"First text", "Second text"}
+	if columns := h.model.Config.Data.Columns; len(columns) == 3 {
+		for i := range labels {
+			if _, err := strconv.Atoi(columns[i]); err != nil { // a name, not a number
+				labels[i] = text.Escape(columns[i])
+			}
+		}
+	}
 	var body bytes.Buffer
 	err := pageBody.Execute(&body, map[string]any{
 		"Name": text.Escape(rule.Name), "About": text.Escape(rule.About), "Example": text.Escape(parts[0]),
-		"Pairs": rule.Pairs, "Second": text.Escape(parts[1]),
+		"Pairs": rule.Pairs, "Labels": labels, "Second": text.Escape(parts[1]),
 		"Writes": h.does.Generate == nil, "Tokens": h.defaultTokens(), "MaxTokens": h.options.MaxTokens, "Temperature": h.model.Sampler().Temperature,
 		"Beams": h.does.Beam > 1, "MaxBeam": h.options.MaxBeam,
 		"Whole": whole, "Top": top, "MaxTop": h.maxTop(),
