@@ -98,8 +98,8 @@ func TestTrainEvalPredict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
 			flags := slices.Concat([]string{"--task=" + name, "--out=" + dir, "--seed=18446744073709551615"}, dataFlags(t, name))
-			if name == "classification" || name == "tagging" || name == "regression" { // to compare losses of the network
-				flags = append(flags, "--mix=false")
+			if must.Get(task.Named(name, 0))(t).Mix { // compare the losses of the network
+				flags = append(flags, "--mix=false", "--monitor=val_loss")
 			}
 			out := succeed(t, small(flags...)...)
 
