@@ -65,7 +65,7 @@ func events(t *testing.T, address string) eventReader {
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	dir := copied(t, "--task=copy")
-	address, end := watching(t, "train", "--resume="+dir, "--max-epochs=1000000", "--watch")
+	address, end := watching(t, "train", "--resume="+dir, "--max-epochs=1000000", "--patience=1000000", "--watch")
 	reader := events(t, address)
 	name, what := reader.next(t)
 	for name == "now" { // before the checkpoint is read
