@@ -81,6 +81,7 @@ type Run struct {
 	unit         string        // unit of losses, after a comma; empty if there is none
 	linear       *float64      // weight of the linear model in a task's answers: see task.Summary
 	interval     [2]float64    // of a task's score: see task.Summary
+	solved       bool          // the head was fitted without epochs, so there are no curves
 	units        string        // units of a task's data, if answers are split into units
 	note         string        // text below the charts
 	perCharacter float64       // validation loss of a text in tokens; 0 if unknown
@@ -142,11 +143,17 @@ func (r *Run) Write(w io.Writer) error {
 		return err
 	}
 	v := &view{
-		Charts: r.charts(), Note: r.note, Checks: r.checks(), Answers: r.examples, Missing: r.Missing,
+		Note: r.note, Answers: r.examples, Missing: r.Missing,
 		Data: append(dataRows(settings, r.described), r.described...), Settings: groups(settings),
 	}
 	v.Title, v.Lead, v.Tiles = r.headline()
-	return write(w, "run", v.Title, v, script, heatmap.Script)
+	scripts := []string{script, heatmap.Script}
+	if r.solved {
+		scripts = scripts[1:]
+	} else {
+		v.Charts, v.Checks = r.charts(), r.checks()
+	}
+	return write(w, "run", v.Title, v, scripts...)
 }
 
 // bySteps reports whether checks are numbered by steps. Otherwise they are numbered by epochs.
@@ -242,14 +249,21 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	if r.Config.Stopping.KeepLast {
 		kept = "the last check, " + when
 	}
-	n, epochs, _ := strings.Cut(text.Count(last.Epoch+1, "epoch"), " ")
-	tiles = append(tiles, tile{n, epochs}, tile{when, "weights kept from"})
-	if r.Unfinished {
+	if !r.solved {
+		n, epochs, _ := strings.Cut(text.Count(last.Epoch+1, "epoch"), " ")
+		tiles = append(tiles, tile{n, epochs}, tile{when, "weights kept from"})
+	}
+	switch {
+	case r.solved && r.linear != nil:
+		lead = append(lead, "A linear model answers. It reads words, characters and the vectors of the model that the run began from, and is solved without epochs.")
+	case r.solved:
+		lead = append(lead, "The head is a linear model of the vectors of the model that the run began from. It is solved without epochs.")
+	case r.Unfinished:
 		lead = append(lead, fmt.Sprintf("The run isn't finished. It has taken %d steps. The weights are from %s.", last.Step, kept))
-	} else {
+	default:
 		lead = append(lead, fmt.Sprintf("Training stopped because %s. The weights are from %s.", r.StoppedBecause, kept))
 	}
-	if r.linear != nil {
+	if r.linear != nil && !r.solved {
 		lead[len(lead)-1] += r.mixed(r.History[r.best()])
 	}
 	if decay := r.Config.Optimizer.Average; decay > 0 {

@@ -174,6 +174,24 @@ func run(checks int, change func(i int, c *train.Check)) *Run {
 	return FromTask("runs/made", made(checks, change))
 }
 
+// The page of a head that was solved without epochs has no curves and speaks of no epochs.
+func TestSolvedRun(t *testing.T) {
+	for mix, answers := range map[bool]string{true: "A linear model answers.", false: "The head is a linear model"} {
+		r := made(1, nil)
+		c := &r.Config
+		c.Data.File, c.From, c.Mix = "rows.csv", model.From{Dir: "minilm", Tune: "head"}, mix
+		r.Baseline = map[string]float64{"accuracy": 0.25}
+		r.Summary = &task.Summary{Because: "the head is solved"}
+		has, hasnt := []string{answers, "without epochs"}, []string{"How training went", "id=\"curves\"", "epoch 0", "Answers are mixed", "Training stopped"}
+		if beside := "; a linear baseline has"; mix { // the same model
+			r.Summary.Linear, hasnt = new(1.0), append(hasnt, beside)
+		} else {
+			has = append(has, beside)
+		}
+		wantIn(t, written(t, FromTask("runs/made", r)), has, hasnt)
+	}
+}
+
 func TestCharts(t *testing.T) {
 	for name, c := range map[string]struct {
 		run    *Run

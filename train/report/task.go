@@ -37,6 +37,7 @@ func FromTask(dir string, t *task.Run) *Run {
 		Config:   c.Training.Config,
 		Settings: settings,
 		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), kind: judge.KindOf(&c.Config), stepSeconds: t.Seconds, described: describedRows(&c.Config, "", false),
+		solved: c.Solved(),
 	}
 	if does := c.Describe(); does.Units != "" || does.Generate == nil { // otherwise an answer is one label or number in any units
 		r.units = fmt.Sprint(c.Data.SourceUnits, c.Data.TargetUnits)
@@ -106,7 +107,8 @@ func learned(t *task.Run, best train.Check) string {
 		score, known = best.Metrics["val_"+name]
 	}
 	beside := ""
-	if b, ok := t.Baseline[name]; ok && k.Score.Share {
+	b, ok := t.Baseline[name]
+	if ok = ok && !(c.Solved() && c.Mix); ok && k.Score.Share { // a solved run with a mixture answers with this model
 		beside = fmt.Sprintf("; %s has %s", k.Baseline, percent(b))
 	} else if ok {
 		beside = fmt.Sprintf("; %s has %s", k.Baseline, short(b))
