@@ -251,7 +251,7 @@ func (r *Run) source() string {
 	switch {
 	case r.linear == nil || *r.linear == 0:
 		return when
-	case *r.linear == 1:
+	case r.onlyLinear():
 		return "linear model"
 	}
 	return when + " and linear model"

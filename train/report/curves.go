@@ -135,7 +135,7 @@ func (r *Run) charts() []chart {
 		marks[1].Label = "so far"
 	}
 	switch {
-	case r.linear != nil && *r.linear == 1: // no check answers
+	case r.onlyLinear(): // no check answers
 		marks = marks[1:]
 	case marks[0].X == marks[1].X:
 		marks = []mark{{marks[0].X, marks[0].Label + ", " + marks[1].Label}}
@@ -237,7 +237,7 @@ func (r *Run) checks() table {
 	t.Columns = append(t.Columns, "learning rate", "gradient norm", "ms per step")
 	best := r.best()
 	some := thinned(len(h), mostRows, best)
-	if r.linear != nil && *r.linear == 1 {
+	if r.onlyLinear() {
 		best, t.Best = -1, -1
 	}
 	for _, i := range some {

@@ -244,14 +244,20 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 		}
 	}
 	tiles = append(tiles, tile{short(best.TrainLoss), "training loss" + r.unit})
-	when := r.when(best)
-	kept := "the best check, " + when
-	if r.Config.Stopping.KeepLast {
-		kept = "the last check, " + when
+	when, weights, check := r.when(best), "The weights", "best"
+	if r.linear != nil {
+		weights = "The network's weights"
 	}
+	if r.Config.Stopping.KeepLast {
+		check = "last"
+	}
+	kept := fmt.Sprintf("%s are from the %s check, %s.", weights, check, when)
 	if !r.solved {
 		n, epochs, _ := strings.Cut(text.Count(last.Epoch+1, "epoch"), " ")
-		tiles = append(tiles, tile{n, epochs}, tile{when, "weights kept from"})
+		tiles = append(tiles, tile{n, epochs})
+	}
+	if !r.onlyLinear() && !r.solved {
+		tiles = append(tiles, tile{when, "weights kept from"})
 	}
 	switch {
 	case r.solved && r.linear != nil:
@@ -259,15 +265,15 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	case r.solved:
 		lead = append(lead, "The head is a linear model of the vectors of the model that the run began from. It is solved without epochs.")
 	case r.Unfinished:
-		lead = append(lead, fmt.Sprintf("The run isn't finished. It has taken %d steps. The weights are from %s.", last.Step, kept))
+		lead = append(lead, fmt.Sprintf("The run isn't finished. It has taken %d steps. %s", last.Step, kept))
 	default:
-		lead = append(lead, fmt.Sprintf("Training stopped because %s. The weights are from %s.", r.StoppedBecause, kept))
+		lead = append(lead, fmt.Sprintf("Training stopped because %s. %s", r.StoppedBecause, kept))
+	}
+	if decay := r.Config.Optimizer.Average; decay > 0 && !r.solved {
+		lead[len(lead)-1] += fmt.Sprintf(" They are averages of the weights after each step, with a decay of %v. Validation scores belong to the averages, and training losses and metrics to the weights of their steps.", decay)
 	}
 	if r.linear != nil && !r.solved {
 		lead[len(lead)-1] += r.mixed(r.History[r.best()])
-	}
-	if decay := r.Config.Optimizer.Average; decay > 0 {
-		lead[len(lead)-1] += fmt.Sprintf(" They are averages of the weights after each step, with a decay of %v. Validation scores belong to the averages, and training losses and metrics to the weights of their steps.", decay)
 	}
 	if r.Seconds > 0 {
 		tiles = append(tiles, tile{text.Seconds(r.Seconds), "last training took"})
@@ -278,10 +284,16 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	return title, lead, tiles
 }
 
+// onlyLinear reports whether the linear model answers alone.
+func (r *Run) onlyLinear() bool { return r.linear != nil && *r.linear == 1 }
+
 // mixed says how a network and a linear model answer together.
 func (r *Run) mixed(network train.Check) string {
-	s := fmt.Sprintf(" Answers are mixed: the linear model has the weight %.2f and the network %.2f.", *r.linear, 1-*r.linear)
-	if alone, known := r.scored(network); known && *r.linear < 1 {
+	s := " The linear model answers alone: on the validation rows, the network adds nothing."
+	if !r.onlyLinear() {
+		s = fmt.Sprintf(" Answers are mixed: the linear model has the weight %.2f and the network %.2f.", *r.linear, 1-*r.linear)
+	}
+	if alone, known := r.scored(network); known {
 		s += fmt.Sprintf(" The network alone has a validation %s of %s.", spoken(r.scoreName()), alone)
 	}
 	return s + " The charts show the network alone."

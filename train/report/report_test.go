@@ -192,6 +192,14 @@ func TestSolvedRun(t *testing.T) {
 	}
 }
 
+// Where the linear model has the whole weight, the page neither compares it with itself nor says which weights answer.
+func TestLinearModelAnswers(t *testing.T) {
+	r := made(3, nil)
+	r.Baseline, r.Summary = map[string]float64{"accuracy": 0.75}, &task.Summary{Because: "the limit is reached", Linear: new(1.0)}
+	wantIn(t, written(t, FromTask("runs/made", r)), []string{"The linear model answers alone", "The network alone has a validation accuracy of 25.0\u00a0%", "How training went"},
+		[]string{"a linear baseline has", "weights kept from", "Answers are mixed"})
+}
+
 func TestCharts(t *testing.T) {
 	for name, c := range map[string]struct {
 		run    *Run

@@ -108,7 +108,10 @@ func learned(t *task.Run, best train.Check) string {
 	}
 	beside := ""
 	b, ok := t.Baseline[name]
-	if ok = ok && !(c.Solved() && c.Mix); ok && k.Score.Share { // a solved run with a mixture answers with this model
+	if s := t.Summary; s != nil && s.Linear != nil && *s.Linear == 1 { // the baseline answers
+		ok = false
+	}
+	if ok && k.Score.Share {
 		beside = fmt.Sprintf("; %s has %s", k.Baseline, percent(b))
 	} else if ok {
 		beside = fmt.Sprintf("; %s has %s", k.Baseline, short(b))
