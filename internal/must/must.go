@@ -2,6 +2,9 @@
 package must
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -53,6 +56,15 @@ func Match(t testing.TB, err error, want string) bool {
 	}
 	Fail(t, err, want)
 	return true
+}
+
+// Keys returns the keys that v has as an object in JSON, sorted. It fails the test at once if v isn't one.
+func Keys(t testing.TB, v any) []string {
+	t.Helper()
+	content := Get(json.Marshal(v))(t)
+	var object map[string]any
+	Do(t, json.Unmarshal(content, &object))
+	return slices.Sorted(maps.Keys(object))
 }
 
 // Have fails the test unless the text has all of the parts.

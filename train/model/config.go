@@ -37,10 +37,10 @@ type Config struct {
 
 	DecoderLayers int `json:"decoder_layers,omitempty"` // for seq2seq: blocks of the decoder; 0 means Model.Layers, as in the encoder
 
-	// Mix makes the answers of the model a mixture of those of the network and of a linear model: see
-	// Model.Mixture. The linear model reads the words and the characters of the sources and, if there is a From, the
-	// vectors of that model. The two learn apart. Mix is for classification, regression and tagging with rows of a
-	// file, and their default. If there are very many rows and classes, task.New sets it to false.
+	// Mix mixes the answers of the network with the answers of a linear model: see Model.Mixture. The linear model
+	// reads the words and the characters of the sources and, if there is a From, the vectors of that model. The two
+	// learn apart. Mix is for classification, regression and tagging with rows of a file, and their default. If there
+	// are very many rows and classes, task.New sets it to false.
 	Mix bool `json:"mix,omitempty"`
 
 	Archive []byte `json:"-"` // small files of the published model that the run began from, as a zip file

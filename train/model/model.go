@@ -26,7 +26,7 @@ type Model struct {
 	Coder   data.Coder // makes batches of the model's examples
 	Network network    // the layers, for training
 
-	// Mixture makes the answers from those of the network and of the linear model beside it: see UseNetwork.
+	// Mixture mixes the answers of the network and the linear model beside it: see UseNetwork.
 	Mixture logit.Mixture
 
 	Linear   *beside.Model // the linear model beside the network; nil if there is none
@@ -100,7 +100,7 @@ func (m *Model) DescribeParams() string {
 	return s
 }
 
-// UseNetwork makes the model answer with its network alone, if its answers are mixed with those of a linear model: see
+// UseNetwork makes the model answer with its network alone, if a linear model answers together with it: see
 // Config.Mix. Call it before other methods. It returns an error if the network is a head that was solved together with
 // what the linear model reads.
 func (m *Model) UseNetwork() error {

@@ -145,7 +145,8 @@ func openUnmerged(f runfolder.Folder, base string, quantize bool, rules []data.R
 
 // Load sets the parameters to the weights of a run folder. If the folder has no weights, the error wraps ErrNoWeights.
 // Load also returns an error if the weights don't match the folder's config.json or, in a finished run, its
-// summary.json. After an error, all parameters have their old values; if an adapter doesn't fit, those of its base.
+// summary.json. After an error, all parameters have their old values or, if an adapter doesn't fit, the values of its
+// base.
 func (m *Model) Load(dir string) error {
 	s, err := startOf(runfolder.At(dir), "", "")
 	if err == nil {

@@ -29,7 +29,7 @@ func (m *Model) Outputs(ctx context.Context, inputs []string, x logit.Mixture) (
 	return answers, outputs, nil
 }
 
-// Mix completes the answers that Outputs returned, by mixing the outputs. The options are those of PredictAll.
+// Mix completes the answers that Outputs returned, by mixing the outputs. PredictAll takes the same options.
 func (m *Model) Mix(answers []Answer, outputs []Output, x logit.Mixture, options PredictOptions) error {
 	if err := options.check(m); err != nil {
 		return err

@@ -255,9 +255,9 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	if !r.solved {
 		n, epochs, _ := strings.Cut(text.Count(last.Epoch+1, "epoch"), " ")
 		tiles = append(tiles, tile{n, epochs})
-	}
-	if !r.onlyLinear() && !r.solved {
-		tiles = append(tiles, tile{when, "weights kept from"})
+		if !r.onlyLinear() {
+			tiles = append(tiles, tile{when, "weights kept from"})
+		}
 	}
 	switch {
 	case r.solved && r.linear != nil:

@@ -1,9 +1,7 @@
 package task
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -13,15 +11,6 @@ import (
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task/judge"
 )
-
-// keys returns the keys of an object in JSON, sorted.
-func keys(t testing.TB, v any) []string {
-	t.Helper()
-	content := must.Get(json.Marshal(v))(t)
-	var object map[string]any
-	must.Do(t, json.Unmarshal(content, &object))
-	return slices.Sorted(maps.Keys(object))
-}
 
 // The scores of every kind of rows have the keys of the kind, and agree with the Score and the Report.
 func TestScores(t *testing.T) {
@@ -46,8 +35,8 @@ func TestScores(t *testing.T) {
 			s := must.Get(task.Evaluate(t.Context()))(t)
 			r := judged(t, task, task.Examples(), PredictOptions{})
 			got := judge.ScoresOf(task.Model, &s, r)
-			if want := slices.Sorted(slices.Values(append(more, always...))); !slices.Equal(keys(t, got), want) {
-				t.Errorf("the keys are %q, want %q", keys(t, got), want)
+			if want := slices.Sorted(slices.Values(append(more, always...))); !slices.Equal(must.Keys(t, got), want) {
+				t.Errorf("the keys are %q, want %q", must.Keys(t, got), want)
 			}
 			if *got.Loss != s.Loss || got.Score != s.Name || got.Rows != len(r.Judged) || *got.Beyond != r.Beyond {
 				t.Errorf("got %+v, want the loss and the name of %+v, and the counts of a report of %d rows", got, s, len(r.Judged))

@@ -12,7 +12,7 @@ import (
 	"github.com/heed-go/heed/train/task/judge"
 )
 
-// mixes reports whether answers are mixed from those of the network and of the linear model.
+// mixes reports whether the network and the linear model answer together.
 func (t *Task) mixes() bool {
 	return t.Config.Mix && t.Linear != nil && t.set.judged() > 0
 }

@@ -107,7 +107,7 @@ func (b *Model) Metadata() map[string]string {
 }
 
 // Read reads the linear model in the folder of the run with this id, without the function that makes its vectors. The
-// width is that of the vectors that the run's model makes, or 0. If there is no linear model, the error wraps
+// run's model makes vectors with this width, or none if it is 0. If there is no linear model, the error wraps
 // fs.ErrNotExist.
 func Read(f runfolder.Folder, id string, width int) (*Model, error) {
 	b := &Model{}

@@ -8,7 +8,7 @@ import (
 )
 
 // chance returns the probability that two equally good models differ on the judged rows at least as much as this report
-// and that of its baseline. It counts the rows on which one of them is nearer to the reference, and returns the
+// and the report of its baseline. It counts the rows on which one of them is nearer to the reference, and returns the
 // probability of the exact two-sided sign test; for labels, this is McNemar's test.
 func (classes) chance(r, baseline *Report) float64 {
 	nearer, farther := 0, 0

@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/train/model"
 )
 
-// The values are those of scipy.stats.binomtest(a, a+b).
+// The values were computed by scipy.stats.binomtest(a, a+b).
 func TestSignTest(t *testing.T) {
 	for _, test := range []struct {
 		a, b int

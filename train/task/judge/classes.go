@@ -57,13 +57,13 @@ const mostClasses = 20
 // write writes the accuracy of labels or tags, a table of scores per class, and a table of how often each class
 // was answered for each right class. If there are many classes, the tables have only the commonest.
 func (classes) write(r *Report, w io.Writer) {
-	all := r.Classes.Classes()
-	shown := slices.Clone(all)
+	scores := r.Classes.Classes()
+	shown := slices.Clone(scores)
 	slices.SortStableFunc(shown, func(a, b score.ClassScore) int { return cmp.Compare(b.Rows, a.Rows) })
 	shown = shown[:min(len(shown), mostClasses)]
 	mean := r.Classes.Macro()
 	fmt.Fprintf(w, "Accuracy: %.4f (%d of %d %s right%s)\n", r.Classes.Accuracy(), mean.Right, mean.Rows, r.kind.Unit, intervalText(r.Interval(), ""))
-	mean.Class = fmt.Sprintf("mean of %d", len(all))
+	mean.Class = fmt.Sprintf("mean of %d", len(scores))
 	writeScores(w, append(slices.Clone(shown), mean))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "right ↓, answered →\t")

@@ -1,9 +1,7 @@
 package judge
 
 import (
-	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -63,15 +61,6 @@ func TestOtherKind(t *testing.T) {
 	}
 }
 
-// keys returns the keys of an object in JSON, sorted.
-func keys(t testing.TB, v any) []string {
-	t.Helper()
-	content := must.Get(json.Marshal(v))(t)
-	var object map[string]any
-	must.Do(t, json.Unmarshal(content, &object))
-	return slices.Sorted(maps.Keys(object))
-}
-
 // A class has the same keys as the mean of all classes, and its name. Tags of entities are scored by type.
 func TestScoresOfClasses(t *testing.T) {
 	r := Report{kind: kindOf(data.KindTagging), Judged: make([]Judged, 2)}
@@ -80,8 +69,8 @@ func TestScoresOfClasses(t *testing.T) {
 	r.Entities.Add([]string{"B-PER", "O"}, []string{"B-PER", "B-PER"})
 	var s Scores
 	r.kind.scores(&r, &s)
-	if want := []string{"answered", "class", "f1", "precision", "recall", "right", "rows"}; !slices.Equal(keys(t, s.Classes[0]), want) {
-		t.Errorf("a class has the keys %q, want %q", keys(t, s.Classes[0]), want)
+	if want := []string{"answered", "class", "f1", "precision", "recall", "right", "rows"}; !slices.Equal(must.Keys(t, s.Classes[0]), want) {
+		t.Errorf("a class has the keys %q, want %q", must.Keys(t, s.Classes[0]), want)
 	}
 	if c := s.Classes[0]; c.Class != "B-PER" || c.Recall != 0.5 || c.Precision != 1 || *s.Value != 0.5 || s.Macro.Rows != 2 {
 		t.Errorf("got the class %+v, the value %g and the mean %+v, want B-PER with recall 0.5 and precision 1, 0.5 and 2 rows", c, *s.Value, s.Macro)
