@@ -48,10 +48,8 @@ func scored(s judge.Scores, r *judge.Report, baseline string) (lead string, tile
 	if s.Entities != nil {
 		tiles = append(tiles, tile{percent(s.Entities.F1), "F1 of entities"})
 	}
-	if b, ok := r.Baseline[s.Score]; ok && s.Right != nil {
-		tiles = append(tiles, tile{percent(b), spoken(s.Score) + " of " + baseline})
-	} else if ok {
-		tiles = append(tiles, tile{short(b), spoken(s.Score) + " of " + baseline})
+	if b, ok := r.Baseline[s.Score]; ok {
+		tiles = append(tiles, tile{formatOf(s.Right != nil)(b), spoken(s.Score) + " of " + baseline})
 	}
 	tiles = append(tiles, tile{fmt.Sprint(s.Rows), "rows"})
 	_, beyond, found := strings.Cut(strings.TrimSpace(r.String()), "Beyond the model: ")

@@ -211,10 +211,7 @@ func (r *Run) scoreName() string { return cmp.Or(r.kind.Score.Name, "accuracy") 
 // scored returns a check's validation score as text, and whether there is one. A share of right answers is in percent.
 func (r *Run) scored(c train.Check) (value string, known bool) {
 	score, known := c.Metrics["val_"+r.scoreName()]
-	if r.kind.Score.Name != "" && !r.kind.Score.Share {
-		return short(score), known && c.Validated
-	}
-	return percent(score), known && c.Validated
+	return formatOf(r.kind.Score.Name == "" || r.kind.Score.Share)(score), known && c.Validated
 }
 
 // A tile is a number in a box at the top of the page.
@@ -313,16 +310,20 @@ func (r *Run) scoreTiles(c train.Check) (tiles []tile) {
 	}
 	name, ok := strings.CutPrefix(r.Config.Stopping.Monitor, "val_")
 	if x, known := c.Metrics["val_"+name]; ok && known && name != r.scoreName() && c.Validated {
-		value := short(x)
-		if r.kind.Right != "" {
-			value = percent(x)
-		}
-		add(name, value)
+		add(name, formatOf(r.kind.Right != "")(x))
 	}
 	if value, known := r.scored(c); known {
 		add(r.scoreName(), value)
 	}
 	return tiles
+}
+
+// formatOf returns the function that formats values of a metric: percent if they are shares.
+func formatOf(share bool) func(value float64) string {
+	if share {
+		return percent
+	}
+	return short
 }
 
 // percent formats a fraction in percent, with more digits near 0 and 1.

@@ -111,30 +111,26 @@ func learned(t *task.Run, best train.Check) string {
 	if s := t.Summary; s != nil && s.Linear != nil && *s.Linear == 1 { // the baseline answers
 		ok = false
 	}
-	if ok && k.Score.Share {
-		beside = fmt.Sprintf("; %s has %s", k.Baseline, percent(b))
-	} else if ok {
-		beside = fmt.Sprintf("; %s has %s", k.Baseline, short(b))
+	format := formatOf(k.Score.Share)
+	if ok {
+		beside = fmt.Sprintf("; %s has %s", k.Baseline, format(b))
 	}
 	switch {
 	case !known || !best.Validated:
 	case !k.Score.Share:
-		learned += fmt.Sprintf(". The validation %s is %s%s%s", spoken(name), short(score), within, beside)
+		learned += fmt.Sprintf(". The validation %s is %s%s%s", spoken(name), format(score), within, beside)
 	default:
-		learned += fmt.Sprintf(". %s of the validation %s are %s%s%s", percent(score), k.Unit, k.Right, within, beside)
+		learned += fmt.Sprintf(". %s of the validation %s are %s%s%s", format(score), k.Unit, k.Right, within, beside)
 	}
 	return learned
 }
 
 // intervalText says an interval in words. It returns "" if the interval is unknown.
 func intervalText(interval [2]float64, share bool) string {
-	format := short
-	if share {
-		format = percent
-	}
 	if interval == [2]float64{} {
 		return ""
 	}
+	format := formatOf(share)
 	return format(interval[0]) + " to " + format(interval[1])
 }
 
