@@ -18,6 +18,7 @@ const (
 	GELUTanh Activation = Activation(ops.GELUTanh) // GELU, approximated with tanh (Hendrycks and Gimpel, 2016)
 	SiLU     Activation = Activation(ops.SiLU)     // x·σ(x) = x/(1 + exp(−x)), also called Swish (Elfwing et al., 2017)
 	Tanh     Activation = Activation(ops.Tanh)     // tanh(x)
+	Sigmoid  Activation = Activation(ops.Sigmoid)  // σ(x) = 1/(1 + exp(−x))
 )
 
 var activationChoice = choices.Choice{

@@ -1,5 +1,7 @@
 package kernel
 
+import "github.com/heed-go/heed/internal/kernel/internal/portable"
+
 // ReLU sets y to max(0, x). For this and the other activations, y may be x itself.
 func ReLU[F Float](cores int, y, x []F) { runUnary(cores, bodyOf[F]().relu, 1, y, x) }
 
@@ -44,4 +46,30 @@ func SiLU[F Float](cores int, y, x []F) { runUnary(cores, bodyOf[F]().silu, silu
 // be x or g.
 func SiLUGrad[F Float](cores int, dx, x, g []F) {
 	runBinary(cores, bodyOf[F]().siluGrad, siluCost, dx, x, g)
+}
+
+// Sigmoid sets y to σ(x) = 1/(1 + exp(−x)) = 1/2 + tanh(x/2)/2. y may be x.
+func Sigmoid[F Float](cores int, y, x []F) {
+	runLoop[F](cores, sigmoidLoop[F]{}, len(y)*softcapCost, &loopWork[F]{n: len(y), step: grain / softcapCost, out: y, x: x})
+}
+
+type sigmoidLoop[F Float] struct{}
+
+func (sigmoidLoop[F]) run(w *loopWork[F], lo, hi int) {
+	y := w.out[lo:hi]
+	w.body.softcap(y, w.x[lo:hi], 2)
+	for i, v := range y {
+		y[i] = v/4 + 1.0/2
+	}
+}
+
+// SigmoidGrad sets dx to g·y·(1 − y), where y is the result of Sigmoid, and to 0 where g is 0. dx may be y or g.
+func SigmoidGrad[F Float](cores int, dx, y, g []F) {
+	runLoop[F](cores, sigmoidGradLoop[F]{}, 2*len(dx), &loopWork[F]{n: len(dx), step: grain / 2, out: dx, x: y, y: g})
+}
+
+type sigmoidGradLoop[F Float] struct{}
+
+func (sigmoidGradLoop[F]) run(w *loopWork[F], lo, hi int) {
+	portable.SigmoidGrad(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi])
 }

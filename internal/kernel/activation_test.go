@@ -15,19 +15,25 @@ type activation[F Float] struct {
 	slope func(x float64) float64
 }
 
-// activations returns all activations, with Tanh as the last one.
+// activations returns all activations, with Tanh and Sigmoid as the last ones.
 func activations[F Float]() []activation[F] {
 	relu, step := func(x float64) float64 { return max(x, 0) }, func(x float64) float64 { return min(1, max(0, math.Ceil(x))) }
 	tanhGrad := func(cores int, dx, x, g []F) { // reads the result of Tanh
 		Tanh(cores, dx, x)
 		TanhGrad(cores, dx, dx, g)
 	}
+	sigmoidGrad := func(cores int, dx, x, g []F) { // reads the result of Sigmoid
+		Sigmoid(cores, dx, x)
+		SigmoidGrad(cores, dx, dx, g)
+	}
+	logistic := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 	return []activation[F]{
 		{"ReLU", ReLU[F], ReLUGrad[F], relu, step},
 		{"GELU", GELU[F], GELUGrad[F], gelu, geluSlope},
 		{"GELUTanh", GELUTanh[F], GELUTanhGrad[F], geluTanh, geluTanhSlope},
 		{"SiLU", SiLU[F], SiLUGrad[F], silu, siluSlope},
 		{"Tanh", Tanh[F], tanhGrad, math.Tanh, func(x float64) float64 { return 1 / (math.Cosh(x) * math.Cosh(x)) }},
+		{"Sigmoid", Sigmoid[F], sigmoidGrad, logistic, func(x float64) float64 { return logistic(x) * logistic(-x) }},
 	}
 }
 

@@ -18,6 +18,7 @@ const (
 	GELUTanh                   // the same paper's approximation by tanh
 	SiLU                       // x·σ(x) (Hendrycks and Gimpel, 2016; Elfwing et al., 2017)
 	Tanh                       // tanh(x)
+	Sigmoid                    // σ(x) = 1/(1 + exp(−x))
 
 	Identity Activation = -1 // x, for a Linear without activation
 )
@@ -29,6 +30,7 @@ var Activations = choices.Table[activation]{
 	{Name: "gelu tanh", About: "GELU by its tanh approximation", Value: computed(kernel.GELUTanh, kernel.GELUTanhGrad, kernel.GELUTanh, kernel.GELUTanhGrad, false)},
 	{Name: "silu", About: "x·σ(x), also called Swish", Value: computed(kernel.SiLU, kernel.SiLUGrad, kernel.SiLU, kernel.SiLUGrad, false)},
 	{Name: "tanh", About: "the hyperbolic tangent", Value: computed(kernel.Tanh, kernel.TanhGrad, kernel.Tanh, kernel.TanhGrad, true)},
+	{Name: "sigmoid", About: "1/(1 + exp(−x))", Value: computed(kernel.Sigmoid, kernel.SigmoidGrad, kernel.Sigmoid, kernel.SigmoidGrad, true)},
 }
 
 // An activation has the functions that ops compute for one Activation.

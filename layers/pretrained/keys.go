@@ -336,4 +336,5 @@ var activations = choices.Table[layers.Activation]{
 	{Name: "gelu", Value: layers.GELU}, {Name: "gelu_python", Value: layers.GELU}, {Name: "gelu_new", Value: layers.GELUTanh},
 	{Name: "gelu_pytorch_tanh", Value: layers.GELUTanh}, {Name: "gelu_fast", Value: layers.GELUTanh}, {Name: "gelu_accurate", Value: layers.GELUTanh},
 	{Name: "relu", Value: layers.ReLU}, {Name: "silu", Value: layers.SiLU}, {Name: "swish", Value: layers.SiLU}, {Name: "tanh", Value: layers.Tanh},
+	{Name: "sigmoid", Value: layers.Sigmoid},
 }

@@ -182,6 +182,14 @@ func SoftcapGrad[F Float](dx, y, g []F, c F) {
 	}
 }
 
+// SigmoidGrad sets dx to g·y·(1 − y), where y is σ(x), and to 0 where g is 0.
+func SigmoidGrad[F Float](dx, y, g []F) {
+	y, g = y[:len(dx)], g[:len(dx)]
+	for i, v := range y {
+		dx[i] = SkipProduct(g[i], v*(1-v))
+	}
+}
+
 // tanh32 returns tanh(x) with an error of at most 3 ulp. It uses tanh |x| = −e/(2 + e) with e = exp(−2·|x|) − 1 =
 // 2ⁿ·(exp(r) − 1) + (2ⁿ − 1); for n and r, see exp32. No digits cancel, not even near 0.
 func tanh32(x float32) float32 {
