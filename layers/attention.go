@@ -26,6 +26,11 @@ type AttentionOptions struct {
 	// values, but with length P instead of S. Each query then has P+S scores.
 	PastKey, PastValue *G.Node
 
+	// Sinks is a node of shape (H) with a further score for all queries of a head, which no key has; nil for none. It
+	// takes part in the softmax, so that the weights of the keys sum to less than 1 (Xiao et al., 2023; gpt-oss, 2025).
+	// It isn't multiplied by Scale, and it isn't capped or masked. It has a gradient.
+	Sinks *G.Node
+
 	layer string // the layer's name in errors
 }
 
@@ -62,7 +67,7 @@ type Stages struct {
 	Scores  *G.Node // scale·Q·Kᵀ
 	Capped  *G.Node // after softcap; Scores without a softcap
 	Masked  *G.Node // Capped plus the mask's biases; −Inf where masked
-	Weights *G.Node // after softmax
+	Weights *G.Node // after softmax, without the sinks
 	Dropped *G.Node // after dropout; Weights without dropout
 	Output  *G.Node // (…, T, V), or (B, T, H·V) if heads lie side by side
 }
@@ -79,8 +84,8 @@ func ScaledDotProductStages(b *Build, q, k, v *G.Node, o AttentionOptions) (st S
 
 // composed builds attention from separate ops, and returns its stages and operands.
 //
-// composed leaves Masked nil: ops.Softmax applies the mask itself, and a machine would compute the node although no
-// other node reads it.
+// composed leaves Masked nil unless there are Sinks: ops.Softmax applies the mask itself, and a machine would compute
+// the node although no other node reads it.
 func composed(b *Build, q, k, v *G.Node, o AttentionOptions) (Stages, ops.AttentionInputs, error) {
 	inputs, err := o.ops().Inputs(b.Env(), q, k, v)
 	if err != nil {
@@ -128,7 +133,15 @@ func compose(b *Build, inputs ops.AttentionInputs, score func(q, k *G.Node) (*G.
 			return st, err
 		}
 	}
-	if st.Weights, err = ops.Softmax(b.Env(), inputs.Name, st.Capped, inputs.Mask); err != nil {
+	if inputs.Sinks != nil {
+		if st.Masked, err = ops.MaskScores(b.Env(), inputs.Name, st.Capped, inputs.Mask); err != nil {
+			return st, err
+		}
+		st.Weights, err = ops.SinkSoftmax(b.Env(), inputs.Name, st.Masked, inputs.Sinks)
+	} else {
+		st.Weights, err = ops.Softmax(b.Env(), inputs.Name, st.Capped, inputs.Mask)
+	}
+	if err != nil {
 		return st, err
 	}
 	if st.Dropped, err = ops.Dropout(b.Env(), st.Weights, inputs.Dropout); err != nil {
@@ -147,6 +160,6 @@ func compose(b *Build, inputs ops.AttentionInputs, score func(q, k *G.Node) (*G.
 func (o AttentionOptions) ops() ops.AttentionConfig {
 	return ops.AttentionConfig{
 		Name: cmp.Or(o.layer, "scaled dot-product attention"), Mask: o.Mask.ops(), Scale: o.Scale, Softcap: o.Softcap, Dropout: o.Dropout,
-		Heads: o.Heads, KeyValueHeads: o.KeyValueHeads, PastKey: o.PastKey, PastValue: o.PastValue,
+		Heads: o.Heads, KeyValueHeads: o.KeyValueHeads, PastKey: o.PastKey, PastValue: o.PastValue, Sinks: o.Sinks,
 	}
 }

@@ -67,6 +67,10 @@ func TestGradientsOfMultiHeadAttention(t *testing.T) {
 			}})
 		}
 	}
+	add("sinks", config{Heads: 4, KeyValueHeads: 2, Sinks: true}, self(func(*bench) mask { return mask{Causal: true} }))
+	add("output gate", config{Heads: 4, KeyValueHeads: 2, OutputGate: true}, unmasked)
+	add("output gate without biases and output", config{Heads: 2, ValueDim: 3, OutputGate: true, NoBias: true, NoOutput: true}, unmasked)
+	add("sinks and output gate, cross", config{Heads: 2, KeyInput: 5, ValueInput: 3, Sinks: true, OutputGate: true}, cross)
 	add("cross", layers.AttentionConfig{Heads: 2, KeyInput: 5, ValueInput: 3}, cross)
 	add("head widths", layers.AttentionConfig{Heads: 3, HeadDim: 2, ValueDim: 5, KeyInput: 5, ValueInput: 3}, cross)
 	add("no output projection", layers.AttentionConfig{Heads: 2, ValueDim: 3, NoOutput: true, KeyInput: 5, ValueInput: 3}, cross)

@@ -184,6 +184,7 @@ func TestTheFutureCannotLeak(t *testing.T) {
 		"offsets":         {1, func(c *bench) layers.Mask { return layers.Mask{Offsets: c.ints("offsets", []int{1, -2}, 2)} }, layers.AttentionConfig{}},
 		"grouped heads":   {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{KeyValueHeads: 2}},
 		"softcap":         {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{Softcap: 0.5}},
+		"sinks and gate":  {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{Sinks: true, OutputGate: true}},
 		"dropout":         {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{Dropout: 0.3}},
 		"all": {1, func(c *bench) layers.Mask {
 			return layers.Mask{

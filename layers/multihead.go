@@ -28,6 +28,9 @@ type MultiHeadAttention struct {
 
 	QueryNorm, KeyNorm *Norm // (K); nil without QKNorm
 
+	Sinks *Param  // a score for each head, (H); nil for none
+	Gate  *Linear // (H·V, Dim); nil without OutputGate
+
 	// Positions is the position scheme for queries, keys and scores; nil for none. With a scheme, queries and keys must
 	// be tokens of the same sequence. The Build's Positions, if not nil, are the positions of these tokens. Encoders
 	// and Decoders set this field in their blocks.
@@ -55,6 +58,15 @@ type AttentionConfig struct {
 	// (Henry et al., 2020; Dehghani et al., 2023). It adds the parameters querynorm.weight and keynorm.weight.
 	QKNorm  bool    `json:"qk_norm,omitzero"`
 	NormEps float64 `json:"norm_eps,omitzero"` // Eps of these Norms; 1e-6 if 0
+
+	// Sinks adds the parameter sinks, a learned score for each head, to the softmax of every query. A head whose sink
+	// is large attends to little: see AttentionOptions.Sinks.
+	Sinks bool `json:"sinks,omitzero"`
+
+	// OutputGate multiplies the heads' outputs by σ(query·Wᵀ + b), element by element, before the output projection
+	// (Qiu et al., Gated Attention, 2025; Qwen3-Next). It adds the parameters gate.weight and, unless NoBias,
+	// gate.bias.
+	OutputGate bool `json:"output_gate,omitzero"`
 
 	TieQueryKey bool `json:"tie_query_key,omitzero"` // use one layer for Query and Key: W_k is W_q and b_k is b_q
 
@@ -108,7 +120,7 @@ func (c AttentionConfig) withDefaults(layer string, dim int) (AttentionConfig, e
 
 // NewMultiHeadAttention makes a MultiHeadAttention for queries of width dim, D. Its parameters are query.weight,
 // key.weight, value.weight and output.weight and, unless NoBias, a bias for each, such as query.bias. OutputBias
-// overrides NoBias for output.bias.
+// overrides NoBias for output.bias. QKNorm, Sinks and OutputGate add others.
 func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAttention, error) {
 	a := &MultiHeadAttention{name: p.scopeName("attention"), scope: p.scope()}
 	c, err := c.withDefaults(a.name, dim)
@@ -142,13 +154,14 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 		{&a.Key, "key", c.KeyInput, memory.Product(c.KeyValueHeads, c.HeadDim), c.Init},
 		{&a.Value, "value", c.ValueInput, memory.Product(c.KeyValueHeads, c.ValueDim), c.Init},
 		{&a.Output, "output", memory.Product(c.Heads, c.ValueDim), dim, c.OutputInit.or(c.Init)},
-	}
-	if c.NoOutput {
-		parts = parts[:3]
+		{&a.Gate, "gate", dim, memory.Product(c.Heads, c.ValueDim), c.Init},
 	}
 	for _, part := range parts {
-		if part.name == "key" && c.TieQueryKey {
+		switch {
+		case part.name == "key" && c.TieQueryKey:
 			a.Key = a.Query
+			continue
+		case part.name == "output" && c.NoOutput, part.name == "gate" && !c.OutputGate:
 			continue
 		}
 		noBias := c.NoBias
@@ -156,6 +169,11 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 			noBias = !*c.OutputBias
 		}
 		if *part.layer, err = NewLinear(p.Scope(part.name), part.in, part.out, LinearConfig{NoBias: noBias, Init: part.init}); err != nil {
+			return nil, err
+		}
+	}
+	if c.Sinks {
+		if a.Sinks, err = p.New("sinks", Zeros(), c.Heads); err != nil {
 			return nil, err
 		}
 	}
@@ -187,12 +205,15 @@ func (a *MultiHeadAttention) Forward(b *Build, query, key, value *G.Node, m Mask
 	if m, err = a.mask(b, q, k, b.Positions, m); err != nil { // for scores (B, H, T, S)
 		return nil, err
 	}
-	return a.attend(b, q, k, v, m) // (B, T, Dim)
+	return a.attend(b, query, q, k, v, m) // (B, T, Dim)
 }
 
-// attend computes attention in every head and projects the outputs.
-func (a *MultiHeadAttention) attend(b *Build, q, k, v *G.Node, m Mask) (heads *G.Node, err error) {
+// attend computes attention in every head, and gates and projects the outputs. The argument query is the layer's input.
+func (a *MultiHeadAttention) attend(b *Build, query, q, k, v *G.Node, m Mask) (heads *G.Node, err error) {
 	o := a.options
+	if o.Sinks, err = b.Bind(q.Graph(), a.Sinks); err != nil {
+		return nil, err
+	}
 	m.Window = o.Mask.Window.and(m.Window)
 	o.Mask = m
 	if b.CaptureWeights {
@@ -204,6 +225,15 @@ func (a *MultiHeadAttention) attend(b *Build, q, k, v *G.Node, m Mask) (heads *G
 		heads = st.Output
 	} else if heads, err = ScaledDotProduct(b, q, k, v, o); err != nil { // (B, T, H·K), (B, S, G·K), (B, S, G·V) -> (B, T, H·V)
 		return nil, err
+	}
+	if a.Gate != nil {
+		gate, err := a.Gate.Forward(b, query) // (B, T, Dim) -> (B, T, H·V)
+		if err != nil {
+			return nil, err
+		}
+		if heads, err = ops.Gate(b.Env(), gate, heads, ops.Sigmoid); err != nil {
+			return nil, err
+		}
 	}
 	if a.Output == nil {
 		return heads, nil

@@ -51,7 +51,7 @@ func (a *MultiHeadAttention) forwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 	if m, err = a.mask(b, q, k, positions, m); err != nil {
 		return nil, err
 	}
-	return a.attend(b, q, k, v, m)
+	return a.attend(b, x, q, k, v, m)
 }
 
 // forwardMemory computes the attention of query to memory, of shape (B, S, KeyInput), such as an encoder's output. It
@@ -94,7 +94,7 @@ func (a *MultiHeadAttention) forwardMemory(b *Build, query, memory *G.Node, m Ma
 	if v, err = b.Cache.memory(b, a.scope+".memory.values", a.Value.Weight, v, query); err != nil {
 		return fail(err)
 	}
-	return a.attend(b, q, k, v, m)
+	return a.attend(b, query, q, k, v, m)
 }
 
 // cached returns an error if the Build has no Cache or is for training.

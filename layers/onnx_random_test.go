@@ -46,6 +46,9 @@ func drawCall(r *rand.Rand, maxSize int) (*onnxCall, onnxLayout) {
 		c.options.Softcap = 0.2 + 2*r.Float64()
 	}
 	c.drawMask(r)
+	if some(4) {
+		c.sinks = random(r.Uint64(), c.H).Float64s()
+	}
 	return c, l
 }
 

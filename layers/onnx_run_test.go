@@ -105,6 +105,9 @@ func (c *onnxCall) build(g *G.ExprGraph, l onnxLayout, dt tensor.Dtype) (q, k, v
 	}
 	m, bias := c.mask(g, l, dt)
 	o.Mask = m
+	if c.sinks != nil {
+		o.Sinks = operand("sinks")
+	}
 	return q, k, v, o, append(wrt, bias...)
 }
 
@@ -129,6 +132,9 @@ func (c *onnxCall) mask(g *G.ExprGraph, l onnxLayout, dt tensor.Dtype) (m layers
 
 // value returns the tensor of the operand with the given name, or of the bias.
 func (c *onnxCall) value(name string, l onnxLayout, dt tensor.Dtype) *tensor.Dense {
+	if name == "sinks" {
+		return as(dt, dense(slices.Clone(c.sinks), c.H))
+	}
 	if name == "bias" {
 		return as(dt, dense(slices.Clone(c.bias.Float64s()), l.mask(c.bias.Shape())...))
 	}

@@ -25,6 +25,7 @@ type onnxCall struct {
 
 	offsets, lengths []int         // (B); nil for none
 	allow, bias      *tensor.Dense // right-aligned to (B, H, T, P+S); nil for none
+	sinks            []float64     // (H); nil for none. The operator has none
 
 	q                  []float64 // (B, H, T, K)
 	k, v               []float64 // (B, G, S, K) and (B, G, S, V)
@@ -56,8 +57,8 @@ func (c *onnxCall) String() string {
 		return t.Shape()
 	}
 	o := c.options
-	return fmt.Sprintf("%+v, scale %v, softcap %v, dropout %v, causal %t, window %+v, offset %d, offsets %v, lengths %v, slopes %v, allow %v, bias %v",
-		c.onnxSizes, o.Scale, o.Softcap, o.Dropout, o.Mask.Causal, o.Mask.Window, o.Mask.Offset, c.offsets, c.lengths, o.Mask.Slopes, shape(c.allow), shape(c.bias))
+	return fmt.Sprintf("%+v, scale %v, softcap %v, dropout %v, causal %t, window %+v, offset %d, offsets %v, lengths %v, slopes %v, allow %v, bias %v, sinks %v",
+		c.onnxSizes, o.Scale, o.Softcap, o.Dropout, o.Mask.Causal, o.Mask.Window, o.Mask.Offset, c.offsets, c.lengths, o.Mask.Slopes, shape(c.allow), shape(c.bias), c.sinks)
 }
 
 // onnxResults are the outputs of a call, and the gradients of a cost with respect to its inputs.
@@ -145,6 +146,7 @@ func (c *onnxCall) expect(g []float64) onnxResults {
 	out, dq := make([]float64, heads*c.T*c.V), make([]float64, len(c.q))
 	dkey, dvalue := make([]float64, len(key)), make([]float64, len(value))
 	var dbias []float64
+	dsinks := make([]float64, len(c.sinks))
 	if c.bias != nil {
 		dbias = make([]float64, len(c.bias.Float64s()))
 	}
@@ -171,6 +173,11 @@ func (c *onnxCall) expect(g []float64) onnxResults {
 				seen, largest = append(seen, j), max(largest, masked[j])
 			}
 		}
+		if len(seen) > 0 && c.sinks != nil {
+			largest = max(largest, c.sinks[h])
+			sum = math.Exp(c.sinks[h] - largest)
+		}
+		sink := sum
 		for _, j := range seen {
 			sum += math.Exp(masked[j] - largest)
 		}
@@ -187,6 +194,9 @@ func (c *onnxCall) expect(g []float64) onnxResults {
 			onnxAdd(out[row*c.V:][:c.V], weights[j]*kept(j), v(j))
 			mean += weights[j] * kept(j) * onnxDot(g, v(j))
 		}
+		if len(seen) > 0 && c.sinks != nil {
+			dsinks[h] -= sink / sum * mean
+		}
 		for _, j := range seen {
 			onnxAdd(dvalue[(group*n+j)*c.V:][:c.V], weights[j]*kept(j), g)
 			d := weights[j] * (kept(j)*onnxDot(g, v(j)) - mean)
@@ -200,7 +210,7 @@ func (c *onnxCall) expect(g []float64) onnxResults {
 			onnxAdd(dkey[(group*n+j)*c.K:][:c.K], scale*d, q)
 		}
 	}
-	r := onnxResults{output: out, grads: map[string][]float64{"q": dq, "bias": dbias}}
+	r := onnxResults{output: out, grads: map[string][]float64{"q": dq, "bias": dbias, "sinks": dsinks}}
 	r.stages = map[string][]float64{"key": key, "value": value, "scores": raw, "capped": capped, "masked": masked, "weights": weights}
 	r.grads["past key"], r.grads["k"] = c.part(dkey, c.K)
 	r.grads["past value"], r.grads["v"] = c.part(dvalue, c.V)

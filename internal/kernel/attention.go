@@ -57,6 +57,9 @@ type Attention[F Float] struct {
 	Groups  int              // G, the number of heads of keys and values: query head h reads head h·G/H; 0 means H
 	Dropout AttentionDropout // dropout of the weights
 
+	Sinks     []F // a sink for each head, see sinks.go; nil means none
+	SinkGrads []F // if not nil, Backward sets it to the gradient of Sinks
+
 	attentionOperands[F]
 	choice dropoutChoice[F]
 	dead   []bool // whether the backward pass skips a query; set by redoBackward
@@ -114,9 +117,9 @@ func (a *Attention[F]) seen(b, t0, t1, j0, j1, cols int) (first, start, stop int
 	return first, start - (start-j0)%cols, stop
 }
 
-// short reports whether one tile holds all keys. If so, a tile's weights are final, and lse holds only the largest
+// short reports whether one tile holds all scores. If so, a tile's weights are final, and lse holds only the largest
 // score.
-func (a *Attention[F]) short() bool { return a.Mask.Shape[3] <= attentionKeys }
+func (a *Attention[F]) short() bool { return a.Mask.Shape[3] <= attentionKeys && a.Sinks == nil }
 
 // tileQueries returns the number of queries in a tile. If one tile holds all keys, it is half the maximum, because
 // smaller tiles skip more of the keys that a causal mask hides.

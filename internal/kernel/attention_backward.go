@@ -32,10 +32,11 @@ func (a *Attention[F]) backward() bool {
 	sets, perTask := a.backwardSets()
 	if !a.short() {
 		parallelRun(a.cores, parts(sets, perTask), (*attentionRows[F])(a), wake)
+		a.sumSinks()
 	}
 	parallelRun(a.cores, parts(sets*a.parts, perTask), (*attentionBackward[F])(a), wake)
 	parallelRun(a.cores, parts(max(len(a.dq.Data), len(a.dk.Data), len(a.dv.Data)), grain), (*attentionSum[F])(a), wake)
-	return a.nan.Load() || anyNaN(a.dbias)
+	return a.nan.Load() || anyNaN(a.dbias) || anyNaN(a.SinkGrads)
 }
 
 // divideBackward divides the work in a way that depends only on the shapes. If heads share a gradient, they form a set:

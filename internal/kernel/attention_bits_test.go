@@ -13,7 +13,7 @@ import (
 // dividing the work.
 func TestAttentionIsTheSameBits(t *testing.T) {
 	for _, shape := range [][4]int{{1, 1, 300, 300}, {1, 3, 500, 500}, {2, 5, 130, 257}, {30, 2, 16, 16}} {
-		for _, option := range []string{"none", "bias", "window", "groups", "dropout", "single"} {
+		for _, option := range []string{"none", "bias", "window", "groups", "dropout", "single", "sinks"} {
 			groups := 0
 			switch option {
 			case "groups":
@@ -32,6 +32,9 @@ func TestAttentionIsTheSameBits(t *testing.T) {
 				c.a.Mask.Window, c.a.Softcap = &Window{Left: 40}, 3
 			case "dropout":
 				c.a.Dropout = AttentionDropout{P: 0.3, Seed: 1}
+			case "sinks":
+				c.a.Sinks, c.dsinks = normals[float32](5, shape[1]), make([]float32, shape[1])
+				c.a.SinkGrads = c.dsinks
 			case "single":
 				c.a.Mask.Offset = shape[3]
 			}

@@ -14,7 +14,7 @@ type attentionCase[F Float] struct {
 	cores                          int
 	a                              *Attention[F]
 	q, k, v, out, dout, dq, dk, dv Rows[F]
-	lse, dbias                     []F
+	lse, dbias, dsinks             []F
 }
 
 // newAttentionCase makes random operands.
@@ -49,7 +49,7 @@ func (c *attentionCase[F]) run() {
 }
 
 func (c *attentionCase[F]) results() [][]F {
-	return [][]F{c.out.Data, c.dq.Data, c.dk.Data, c.dv.Data, c.dbias}
+	return [][]F{c.out.Data, c.dq.Data, c.dk.Data, c.dv.Data, c.dbias, c.dsinks}
 }
 
 // naive computes the results from the formulas, query by query. Zero times NaN or infinity is zero.
@@ -58,7 +58,7 @@ func (c *attentionCase[F]) naive() [][]F {
 	for _, r := range []*Rows[F]{&n.out, &n.dq, &n.dk, &n.dv} {
 		r.Data = make([]F, len(r.Data))
 	}
-	n.dbias = make([]F, len(c.dbias))
+	n.dbias, n.dsinks = make([]F, len(c.dbias)), make([]F, len(c.dsinks))
 	shape, d := c.a.Mask.Shape, c.a.Dropout
 	keep := make([]F, product4(shape))
 	for i := range keep {
@@ -101,6 +101,13 @@ func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 			largest = scores[j]
 		}
 	}
+	if a.Sinks != nil && largest != -inf {
+		if s := a.Sinks[h]; s > largest || s != s {
+			largest = s
+		}
+		sum = F(math.Exp(float64(a.Sinks[h] - largest)))
+	}
+	sink := sum
 	for j, s := range scores {
 		if s != -inf {
 			w[j] = F(math.Exp(float64(s - largest)))
@@ -117,6 +124,9 @@ func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 		portable.SkipAxpy(c.dv.from(b, group, j)[:a.Value], portable.SkipProduct(w[j], keep[j]), dout)
 		less += portable.SkipProduct(w[j], g[j])
 	}
+	if len(c.dsinks) > 0 && largest != -inf && !portable.AllZero(dout) {
+		c.dsinks[h] -= portable.SkipProduct(sink/sum, less)
+	}
 	for j, p := range w {
 		d := portable.SkipProduct(p, g[j]-less)
 		if d == 0 {
@@ -131,7 +141,7 @@ func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 	}
 }
 
-var attentionResults = []string{"output", "dQ", "dK", "dV", "dbias"}
+var attentionResults = []string{"output", "dQ", "dK", "dV", "dbias", "dsinks"}
 
 // check compares the results with naive's results. NaN and infinities must be equal. Other elements may differ by tol
 // times the largest element.
@@ -171,5 +181,15 @@ func (c *attentionCase[F]) options(r *rand.Rand) string {
 	if r.IntN(3) == 0 {
 		c.a.Dropout = AttentionDropout{P: []float64{0.1, 0.5, 0.9}[r.IntN(3)], Seed: r.Uint64(), Stream: 2, Run: 3}
 	}
-	return fmt.Sprintf("groups %d, softcap %v, dropout %v, %s (gradient %t)", c.a.Groups, c.a.Softcap, c.a.Dropout.P, m, c.dbias != nil)
+	if r.IntN(3) == 0 {
+		c.a.Sinks = normals[F](r.Uint64(), m.Shape[1])
+		if r.IntN(2) == 0 {
+			c.a.Sinks[0] = F([]float64{math.Inf(-1), math.Inf(1), math.NaN(), 1000, -1000}[r.IntN(5)])
+		}
+		if r.IntN(4) > 0 {
+			c.dsinks = make([]F, m.Shape[1])
+			c.a.SinkGrads = c.dsinks
+		}
+	}
+	return fmt.Sprintf("groups %d, softcap %v, dropout %v, sinks %v, %s (gradient %t)", c.a.Groups, c.a.Softcap, c.a.Dropout.P, c.a.Sinks, m, c.dbias != nil)
 }

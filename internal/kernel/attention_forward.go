@@ -65,10 +65,10 @@ func attentionPitch(keys int) int { return min(keys, attentionKeys) + attentionG
 
 // forwardRun computes the output of the queries t0 to t1 of one head.
 func (a *Attention[F]) forwardRun(s *attentionScratch[F], b, h, t0, t1 int) {
-	inf := F(math.Inf(-1))
+	seed := a.seeded(h)
 	s.largest, s.sum = grown(s.largest, t1-t0), grown(s.sum, t1-t0)
 	for i := range s.largest {
-		s.largest[i], s.sum[i] = inf, 0
+		s.largest[i], s.sum[i] = seed, 0
 	}
 	pitch, cols, tile := attentionPitch(a.Mask.Shape[3]), s.body.tiles.cols, a.tileQueries()
 	group, single := h/a.perGroup(), t1-t0 == 1
@@ -184,6 +184,9 @@ func (s *attentionScratch[F]) finish(a *Attention[F], b, h, t0, i0, i1 int) {
 			clear(out)
 			a.lse[row] = F(math.Inf(-1))
 			continue
+		}
+		if a.Sinks != nil {
+			sum += F(math.Exp(float64(a.Sinks[h] - s.largest[t-t0])))
 		}
 		s.body.scale(out, 1/sum)
 		a.lse[row] = s.largest[t-t0] + F(math.Log(float64(sum)))

@@ -47,7 +47,7 @@ func (a *Attention[F]) redoBackward() {
 		if portable.AllZero(g) {
 			return
 		}
-		a.weights(weights, capped, b, h, t)
+		lse := a.weights(weights, capped, b, h, t)
 		a.keepRow(keep, b, h, t)
 		var less F
 		for j, w := range weights {
@@ -57,6 +57,7 @@ func (a *Attention[F]) redoBackward() {
 				less += portable.SkipProduct(w, grads[j])
 			}
 		}
+		a.addSink(h, lse, less)
 		for j, w := range weights {
 			d := portable.SkipProduct(w, grads[j]-less)
 			if d == 0 {
@@ -85,9 +86,9 @@ func (a *Attention[F]) keepRow(keep []F, b, h, t int) {
 	}
 }
 
-// touched reports for every query whether its result depends on NaN or an infinity. It checks the query, the slope of
-// its head, and the visible keys, values and biases, except values that dropout drops. If backward is true, it also
-// checks the gradient of the output and the log-sum-exp.
+// touched reports for every query whether its result depends on NaN or an infinity. It checks the query, the slope and
+// the sink of its head, and the visible keys, values and biases, except values that dropout drops. If backward is true,
+// it also checks the gradient of the output and the log-sum-exp.
 func (a *Attention[F]) touched(backward bool) []bool {
 	touched := make([]bool, a.heads()*a.Mask.Shape[2])
 	badKey, badValue := make([]bool, a.Mask.Shape[3]), make([]bool, a.Mask.Shape[3])
@@ -103,6 +104,7 @@ func (a *Attention[F]) touched(backward bool) []bool {
 		for t := range a.Mask.Shape[2] {
 			row := a.row(b, h, t)
 			bad := !portable.AllFinite(a.q.from(b, h, t)[:a.Width]) || a.Mask.Slopes != nil && !portable.Finite(a.Mask.Slopes[h])
+			bad = bad || a.badSink(h)
 			if backward {
 				bad = bad || !portable.AllFinite(a.dout.from(b, h, t)[:a.Value]) || !portable.Finite(a.lse[row]) && a.lse[row] != inf
 			}
@@ -152,6 +154,10 @@ func (a *Attention[F]) weights(w, capped []F, b, h, t int) F {
 	if largest == inf {
 		clear(live)
 		return inf
+	}
+	if a.Sinks != nil {
+		largest = max(largest, a.Sinks[h])
+		sum = F(math.Exp(float64(a.Sinks[h] - largest)))
 	}
 	for j, s := range live {
 		if live[j] = 0; s != inf {

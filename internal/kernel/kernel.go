@@ -64,6 +64,7 @@
 //	attention_forward.go     the output: runs of queries pass over tiles of keys
 //	attention_backward.go    the gradients: tiles are computed again from each query's log-sum-exp
 //	attention_redo.go        operands with NaN or infinities
+//	sinks.go                 scores that belong to no key
 //	mask.go                  which keys each query sees
 //	dropout.go               which elements are dropped, from a seed and the element's index
 //

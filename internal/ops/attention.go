@@ -40,10 +40,14 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 		}
 		return kernel.HeadRows(data, heads, length, width)
 	}
-	// operands returns the queries, keys and values, and sets a.Mask from the mask's inputs.
+	var sinks G.Nodes // these and the bias have a gradient, like the operands
+	if c.Sinks != nil {
+		sinks = G.Nodes{c.Sinks}
+	}
+	// operands returns the queries, keys and values, and sets a.Mask and a.Sinks from the other inputs.
 	operands := func(a *kernel.Attention[F], values []G.Value) (q, k, v kernel.Rows[F]) {
 		qs, ks, vs := read3[F](values, shape[0]*l.heads*queries*l.width, shape[0]*l.groups*keys*l.width, shape[0]*l.groups*keys*l.value)
-		a.Mask = mask.read(values[3:])
+		a.Mask, a.Sinks = mask.read(values[3+len(sinks):]), optional[F](values[:3+len(sinks)], 3, l.heads)
 		return rows(qs, l.heads, queries, l.width), rows(ks, l.groups, keys, l.width), rows(vs, l.groups, keys, l.value)
 	}
 
@@ -53,6 +57,9 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 		Dropout: kernel.AttentionDropout{P: dropped.p, Seed: dropped.seed, Stream: dropped.stream},
 	}}
 	attrs := fmt.Sprintf("%v%v%v(%d,%d,%v,%v)%v", q.Shape(), k.Shape(), v.Shape(), c.Heads, c.KeyValueHeads, c.Scale, c.Softcap, m)
+	if sinks != nil {
+		attrs += " sinks"
+	}
 	if dropped.p > 0 {
 		attrs += fmt.Sprintf(" dropout%v", dropped)
 	}
@@ -66,6 +73,9 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 	})
 	o.shared, o.layer = state, c.Name
 	shapes := []tensor.Shape{q.Shape(), k.Shape(), v.Shape()}
+	if sinks != nil {
+		shapes = append(shapes, c.Sinks.Shape())
+	}
 	if m.Bias != nil {
 		shapes = append(shapes, m.Bias.Shape())
 	}
@@ -75,19 +85,24 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 			state = owner.shared.(*attentionState[F])
 		}
 		given, want, shapes := len(inputs), o.DiffWRT(len(shapes)), slices.Clone(shapes)
-		if m.Bias != nil && !want[3] {
-			shapes[3] = nil
+		for i := 3; i < len(want); i++ {
+			if !want[i] {
+				shapes[i] = nil
+			}
 		}
 		return joint(e, "attention.grad"+attrs, want, shapes, append(inputs[:given:given], out, g), nil, nil, func(grads [][]F, values []G.Value) {
 			q, k, v := operands(&state.kernel, values)
 			out, g := read2[F](values[given:], l.out.TotalSize(), l.out.TotalSize())
 			var dbias []F
 			if m.Bias != nil {
-				dbias = grads[3]
+				dbias = grads[3+len(sinks)]
+			}
+			if sinks != nil {
+				state.kernel.SinkGrads = grads[3]
 			}
 			state.kernel.Backward(e.Cores, q, k, v, rows(out, l.heads, queries, l.value), rows(g, l.heads, queries, l.value), state.lse,
 				rows(grads[0], l.heads, queries, l.width), rows(grads[1], l.groups, keys, l.width), rows(grads[2], l.groups, keys, l.value), dbias)
 		})
 	}
-	return e.apply(o, append(G.Nodes{q, k, v}, mask.nodes...)...)
+	return e.apply(o, slices.Concat(G.Nodes{q, k, v}, sinks, mask.nodes)...)
 }

@@ -23,6 +23,7 @@ type AttentionConfig struct {
 	Softcap       float64 // c, which replaces each score s with c·tanh(s/c) before the mask; 0 means no cap
 	Mask          Mask    // mask; its Offset doesn't include the number of past keys
 	Dropout       float64 // probability of dropping a weight
+	Sinks         *G.Node // shape (H): a further score of each query, see SinkSoftmax; nil means none
 
 	PastKey, PastValue *G.Node // shape (…, P, K) and (…, P, V), prepended to the keys and values; nil means none
 }
@@ -68,6 +69,11 @@ func (c AttentionConfig) Inputs(e *Env, q, k, v *G.Node) (a AttentionInputs, err
 	}
 	if c.Scale == 0 {
 		a.Scale = 1 / math.Sqrt(float64(a.layout.width))
+	}
+	if c.Sinks != nil {
+		if err := checkSinks(c.Name, c.Sinks, q, a.layout.heads); err != nil {
+			return a, err
+		}
 	}
 	return a, c.Mask.Check(c.Name, a.layout.scores, q)
 }

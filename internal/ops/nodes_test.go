@@ -33,6 +33,9 @@ func TestEqualNodesAreOne(t *testing.T) {
 		"attention": func(_ *graph, x, w *G.Node) (*G.Node, error) {
 			return ops.Attention(e(), x, x, x, ops.AttentionConfig{Heads: 2, Scale: 1, Mask: ops.Mask{Bias: w}})
 		},
+		"attention with sinks": func(_ *graph, x, w *G.Node) (*G.Node, error) {
+			return ops.Attention(e(), x, x, x, ops.AttentionConfig{Heads: 4, Sinks: w})
+		},
 		"additive scores":           func(_ *graph, x, w *G.Node) (*G.Node, error) { return ops.AdditiveScores(e(), x, x, w) },
 		"additive scores, unscaled": func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.AdditiveScores(e(), x, x, nil) },
 		"cross-entropy": func(g *graph, x, _ *G.Node) (*G.Node, error) {
@@ -158,7 +161,7 @@ func masks(g *graph, add func(name string) func(n *G.Node, err error)) {
 	}
 	for i, c := range []ops.AttentionConfig{
 		{}, {Heads: 1}, {Heads: 2}, {Heads: 4}, {Heads: 4, Softcap: 1}, {Heads: 4, Softcap: 2}, {Heads: 4, Scale: 1}, {Heads: 4, Scale: 1.0000001},
-		{Heads: 4, Dropout: 0.1}, {Heads: 4, Dropout: 0.2},
+		{Heads: 4, Sinks: g.in(4)}, {Heads: 4, Dropout: 0.1}, {Heads: 4, Dropout: 0.2},
 	} {
 		add(fmt.Sprint("attention side by side ", i))(ops.Attention(&ops.Env{Training: true, Seed: 1}, side, side, side, c))
 	}
