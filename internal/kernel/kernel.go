@@ -71,7 +71,8 @@
 // The other files hold loops, one family per file:
 //
 //	activation.go, gate.go, softcap.go, elementwise.go, rows.go, sums.go, softmax.go, norm.go,
-//	normalize.go, loss.go, distance.go, largest.go, rotary.go, relative.go, additive.go, adamw.go, solvers.go, muon.go
+//	normalize.go, loss.go, distance.go, largest.go, rotary.go, relative.go, additive.go, adamw.go, solvers.go,
+//	muon.go, router.go, experts.go
 //
 // README.md describes how to add a kernel.
 package kernel

@@ -24,13 +24,7 @@ func Gate(e *Env, a, b *G.Node, act Activation) (*G.Node, error) {
 
 func gate[F kernel.Float](e *Env, a, b *G.Node, act Activation) (*G.Node, error) {
 	u := unaryOf[F](act)
-	grad := u.backward
-	if !act.needsInput() { // compute the output again, in the memory of the result
-		grad = func(cores int, dx, x, g []F) {
-			u.forward(cores, dx, x)
-			u.backward(cores, dx, dx, g)
-		}
-	}
+	grad := ofInput(act, u)
 	shape := a.Shape()
 	n := shape.TotalSize()
 	attrs := fmt.Sprintf("%v(%v)", shape, act)
@@ -45,4 +39,15 @@ func gate[F kernel.Float](e *Env, a, b *G.Node, act Activation) (*G.Node, error)
 		})
 	}
 	return e.apply(o, a, b)
+}
+
+// ofInput returns the derivative of an activation as a function of its input. dx must not be g.
+func ofInput[F kernel.Float](act Activation, u unary[F]) func(cores int, dx, x, g []F) {
+	if act.needsInput() {
+		return u.backward
+	}
+	return func(cores int, dx, x, g []F) { // compute the output again, in the memory of the result
+		u.forward(cores, dx, x)
+		u.backward(cores, dx, dx, g)
+	}
 }
