@@ -69,6 +69,7 @@ type Build struct {
 	bound    map[*Param]*G.Node
 	dropped  map[*G.Node]*G.Node // inputs of the Adapter after dropout
 	captured []AttentionWeights
+	routings []Routing
 	placed   map[string]bool // the names of the Cache's places that the graph uses
 }
 

@@ -113,6 +113,9 @@ func cacheConfigs() map[string]layers.ModelConfig {
 		b.Attention = layers.AttentionConfig{Heads: 4, KeyValueHeads: 2, Softcap: 1.5, QKNorm: true, Sinks: true, OutputGate: true}
 		c.Tied, b.Norm.Kind, b.FeedForward.Gated, b.FeedForward.Activation = true, "rms", true, layers.SiLU
 	})
+	with("experts", layers.Rotary{}, func(_ *layers.ModelConfig, b *layers.BlockConfig) {
+		b.FeedForward = layers.FeedForwardConfig{Hidden: 6, Gated: true, Activation: layers.SiLU, Experts: &layers.ExpertsConfig{Count: 4, Sigmoid: true, Shared: 3}}
+	})
 	with("post-norm, tied", layers.Learned{MaxLen: cacheCapacity}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
 		b.PostNorm, c.Tied, c.EmbeddingScale = true, true, 1
 		c.EmbeddingNorm, c.Segments = true, 2

@@ -53,8 +53,8 @@
 //	rotary.go, rotary_scaling.go  a scheme that rotates queries and keys
 //	alibi.go, relative.go         schemes that add biases to scores
 //	norm.go, dropout.go           Norm: LayerNorm or RMSNorm; Dropout
-//	activation.go                 ReLU, GELU, SiLU, tanh
-//	feedforward.go                FeedForward, gated or not
+//	activation.go                 ReLU, GELU, SiLU, tanh, sigmoid
+//	feedforward.go, experts.go    FeedForward, gated or not; Experts, a mixture of such layers
 //	attention.go, mask.go         ScaledDotProduct, its options and its Mask
 //	multihead.go                  MultiHeadAttention: attention with learned projections
 //	additive.go                   AdditiveAttention: keys scored by a small network

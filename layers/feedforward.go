@@ -18,6 +18,9 @@ type FeedForward struct {
 	Up, Down   *Linear
 	Activation Activation
 	Dropout    Dropout // for the hidden units
+
+	// Experts, if not nil, compute the layer in place of Gate, Up and Down, which are nil.
+	Experts *Experts
 }
 
 // FeedForwardConfig describes a FeedForward.
@@ -29,10 +32,13 @@ type FeedForwardConfig struct {
 	Dropout    float64    `json:"dropout,omitzero"`     // dropout rate of the hidden units, in training
 	Init       Init       `json:"init,omitzero"`        // for every weight; see Init
 	OutputInit Init       `json:"output_init,omitzero"` // for the weight of down; Init if zero
+
+	Experts *ExpertsConfig `json:"experts,omitzero"` // a mixture of such layers; nil for one layer
 }
 
 // NewFeedForward makes a FeedForward for vectors of width dim, with the scopes gate (if Gated), up and down, each with
-// the parameters weight and, unless NoBias, bias.
+// the parameters weight and, unless NoBias, bias. With Experts, these parameters have the weights of all experts, and
+// there is the scope router.
 func NewFeedForward(p *Params, dim int, c FeedForwardConfig) (*FeedForward, error) {
 	name := p.scopeName("feed-forward")
 	if err := cmp.Or(positive(name, size{"Dim", dim}), ops.CheckRate(name, c.Dropout)); err != nil {
@@ -46,6 +52,11 @@ func NewFeedForward(p *Params, dim int, c FeedForwardConfig) (*FeedForward, erro
 		return nil, err
 	}
 	f := &FeedForward{Activation: c.Activation, Dropout: Dropout{c.Dropout}}
+	if c.Experts != nil {
+		var err error
+		f.Experts, err = newExperts(p, dim, c)
+		return f, err
+	}
 	linear := LinearConfig{NoBias: c.NoBias, Init: c.Init}
 	var errs [3]error
 	if c.Gated {
@@ -61,6 +72,9 @@ func NewFeedForward(p *Params, dim int, c FeedForwardConfig) (*FeedForward, erro
 func (f *FeedForward) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	if err := f.Activation.check(); err != nil {
 		return nil, err
+	}
+	if f.Experts != nil {
+		return f.Experts.Forward(b, x)
 	}
 	if f.Gate == nil {
 		hidden, err := f.Up.activated(b, x, f.Activation) // (…, Dim) -> (…, Hidden)

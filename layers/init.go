@@ -118,9 +118,13 @@ func fill[T float32 | float64](i Init, rng *rand.Rand, values []T, shape []int) 
 	return nil
 }
 
-// fans returns the fan-in and fan-out of a weight: its last axis, and the product of its other axes.
+// fans returns the fan-in and fan-out of a weight: its last axis, and the product of its other axes. The first of three
+// axes counts matrices.
 func fans(shape []int) (fanIn, fanOut float64) {
 	fanIn, fanOut = 1, 1
+	if len(shape) == 3 {
+		shape = shape[1:]
+	}
 	if len(shape) > 0 {
 		fanIn = float64(shape[len(shape)-1])
 		for _, d := range shape[:len(shape)-1] {

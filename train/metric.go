@@ -64,6 +64,31 @@ func share(name string, b *layers.Build, logits, targets *G.Node, whole bool) (M
 	return Metric{Name: name, Sum: right, Count: counted}, err
 }
 
+// Balance returns a metric named "balance": the mean of the Balance of the Build's Routings, which is 1 if all experts
+// of a layer get equally many tokens. It returns no metric for a model without experts, and for one without the loss.
+// Call it after Forward.
+func Balance(b *layers.Build) ([]Metric, error) {
+	var sum *G.Node
+	layers := 0.0
+	for _, r := range b.Routings() {
+		if r.Balance == nil {
+			continue
+		}
+		if layers++; sum == nil {
+			sum = r.Balance
+			continue
+		}
+		var err error
+		if sum, err = G.Add(sum, r.Balance); err != nil {
+			return nil, err
+		}
+	}
+	if sum == nil {
+		return nil, nil
+	}
+	return []Metric{{Name: "balance", Sum: sum, Of: func(mean float64) float64 { return mean / layers }}}, nil
+}
+
 // MacroF1 returns a metric named "macro_f1": the mean over classes of their F1 scores, so that rare classes count as
 // much as common ones. The F1 score of a class is 2·right/(answers + targets), from its numbers of right answers, of
 // answers and of targets over all batches. A class without answers and targets doesn't count, and a class without right

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
+	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
@@ -113,6 +115,7 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	f.IntVar(&m.Layers, "layers", m.Layers, "number of blocks; in models with a decoder: number of encoder blocks")
 	f.IntVar(&s.DecoderLayers, "decoder-layers", s.DecoderLayers, "number of decoder blocks, for models with an encoder and a decoder (0: same as --layers)")
 	f.IntVar(&b.FeedForward.Hidden, "hidden", b.FeedForward.Hidden, "width of the feed-forward layers (0: 4 times --dim)")
+	f.Var(experts{&b.FeedForward.Experts}, "experts", "`number` of experts in place of each feed-forward layer, with fields such as 8,top=2,balance=0.01 (default: one layer for all tokens)")
 	choose(f, "positions", &m.Positions, "position encoding: %s, with fields such as rotary,base=10000 (default learned; for seq2seq and rows of a file: rotary)")
 	choose(f, "norm", &b.Norm, "normalisation: %s, with fields such as rms,eps=1e-5")
 	choose(f, "activation", &b.FeedForward.Activation, "activation function of the feed-forward layers: %s")
@@ -208,6 +211,41 @@ func (c choice[T]) Set(text string) error {
 		*c.value = v.(T)
 	}
 	return err
+}
+
+// experts is the value of a flag for a mixture of experts that may be unset.
+type experts struct{ value **layers.ExpertsConfig }
+
+func (e experts) Type() string { return choice[any]{}.Type() }
+
+func (e experts) String() string {
+	if e.value == nil || *e.value == nil {
+		return ""
+	}
+	c := **e.value
+	count := strconv.Itoa(c.Count)
+	c.Count = 0 // left out
+	content, _ := json.Marshal(struct {
+		Kind string `json:"kind"`
+		layers.ExpertsConfig
+	}{count, c})
+	return choices.Text(content)
+}
+
+// Set sets the number of experts and, after commas, fields.
+func (e experts) Set(text string) error {
+	number, _, _ := strings.Cut(text, ",")
+	count, err := strconv.Atoi(number)
+	if err != nil {
+		return fmt.Errorf("expected a number of experts and, after commas, fields such as top=2, got %.100q", text)
+	}
+	var c layers.ExpertsConfig
+	if err := choices.Set(&c, text[len(number):]); err != nil {
+		return err
+	}
+	c.Count = count
+	*e.value = &c
+	return nil
 }
 
 // optional is the value of a flag for a number that may be unset.

@@ -84,6 +84,7 @@ func (c *Config) leastParams(l data.Layout) float64 {
 	}
 	width := cmp.Or(a.HeadDim, c.Model.Dim/a.Heads)
 	heads := float64(a.Heads) * float64(width+cmp.Or(a.ValueDim, width))
-	hidden := float64(cmp.Or(c.Model.Block.FeedForward.Hidden, 4*c.Model.Dim))
-	return dim * (blocks*(heads+2*hidden) + float64(l.Tokens))
+	f := c.Model.Block.FeedForward
+	hidden, _ := f.Experts.Sizes(cmp.Or(f.Hidden, 4*c.Model.Dim))
+	return dim * (blocks*(heads+2*float64(hidden)) + float64(l.Tokens))
 }

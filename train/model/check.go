@@ -46,6 +46,11 @@ func (c *Config) Check(decided bool) error {
 	); err != nil {
 		return err
 	}
+	if e := f.Experts; e != nil {
+		if err := cmp.Or(setting.Between("model.block.feed_forward.experts", e.Count, 1, 1<<10), setting.Between("model.block.feed_forward.experts.shared", e.Shared, 0, 1<<16)); err != nil {
+			return err
+		}
+	}
 	if c.DecoderLayers > 0 && !c.about().decoder {
 		return setting.Errorf("%s is for models with an encoder and a decoder, not for the task %s", setting.Path("decoder_layers"), c.Task.Name)
 	}

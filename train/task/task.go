@@ -69,7 +69,15 @@ func (t *Task) Problem() train.Problem {
 			if err != nil {
 				return layers.Loss{}, nil, err
 			}
-			return t.loss(b, out, nodes[inputs:])
+			loss, metrics, err := t.loss(b, out, nodes[inputs:])
+			if err != nil {
+				return loss, nil, err
+			}
+			if loss, err = b.Balanced(loss); err != nil {
+				return loss, nil, err
+			}
+			balance, err := train.Balance(b)
+			return loss, append(metrics, balance...), err
 		},
 		Train:          dataset(t.set.train(t.Config.Training)),
 		Validation:     dataset(t.set.validation()),
