@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"iter"
@@ -23,8 +24,13 @@ type Tensor struct {
 	// group per head, each with rows for the query, the key and the value. 0 means 1.
 	Groups int
 
-	Transposed  bool    // the file has the transposed matrix of the joined parameters
-	SkipRows    int     // rows at the start of the file's tensor that no parameter holds; they are written as zeros
+	Transposed bool // the file has the transposed matrix of the joined parameters
+	SkipRows   int  // rows at the start of the file's tensor that no parameter holds; they are written as zeros
+	// Stacked, if not 0, is the number of matrices or vectors that each parameter has along its first axis, such as the
+	// weights of experts. The other fields are for each of them, and the file's tensor has them along an axis in front.
+	// With Single, counted from 1, the file's tensor has only this one of them, without the axis.
+	Stacked, Single int
+
 	Plus, Times float64 // the parameters are Times·x + Plus for the file's values x; a Times of 0 means 1
 }
 
@@ -41,13 +47,15 @@ type mapping[T float32 | float64] struct {
 	Tensor
 	parts      []part[T]
 	shape      tensor.Shape // of the file's tensor
-	rows, cols int          // of the file's tensor as a matrix, without SkipRows
+	count      int          // number of matrices in the file's tensor
+	rows, cols int          // of the file's tensor, or of each of its matrices, without SkipRows
 	segments   []segment
 }
 
 type part[T float32 | float64] struct {
 	*Param
 	values []T
+	shape  tensor.Shape // of the parameter, or of each of its matrices
 	cols   int
 }
 
@@ -60,7 +68,8 @@ type segment struct {
 
 // mappings checks a table. It also returns the parameters that no tensor holds.
 func mappings[T float32 | float64](s *paramSet, table []Tensor) (list []*mapping[T], left []*Param, err error) {
-	names, holders := map[string]bool{}, map[string]string{}
+	names, holders, held := map[string]bool{}, map[string]string{}, map[string]int{}
+	needed := map[string]int{}
 	for i, t := range table {
 		if len(t.Names) == 0 || len(t.Params) == 0 {
 			return nil, nil, fmt.Errorf("a Tensor must have Names and Params, got %v and %v at index %d", t.Names, t.Params, i)
@@ -77,23 +86,30 @@ func mappings[T float32 | float64](s *paramSet, table []Tensor) (list []*mapping
 			if q == nil {
 				return nil, nil, fmt.Errorf("tensor %q: there is no parameter %q: see Params.Summary for the names", t.Names[0], name)
 			}
-			if other, ok := holders[name]; ok {
-				return nil, nil, fmt.Errorf("the tensors %q and %q both hold the parameter %q", other, t.Names[0], name)
+			place := fmt.Sprint(name, " ", t.Single)
+			if other, ok := holders[place]; ok || held[name] > 0 && t.Single == 0 || held[name] >= max(t.Stacked, 1) {
+				return nil, nil, fmt.Errorf("the tensors %q and %q both hold the parameter %q", cmp.Or(other, holders[name]), t.Names[0], name)
 			}
-			holders[name] = t.Names[0]
+			holders[place], holders[name] = t.Names[0], t.Names[0]
+			if held[name]++; t.Single == 0 {
+				held[name] = max(t.Stacked, 1)
+			}
 			values, err := valuesOf[T](q)
 			if err != nil {
 				return nil, nil, err
 			}
-			m.parts = append(m.parts, part[T]{q, values, len(values) / q.Value.Shape()[0]})
+			m.parts = append(m.parts, part[T]{Param: q, values: values, shape: q.Value.Shape().Clone()})
 		}
 		if err := m.check(); err != nil {
 			return nil, nil, fmt.Errorf("tensor %q: %w", t.Names[0], err)
 		}
 		list = append(list, m)
+		for _, q := range m.parts {
+			needed[q.Name] = max(m.Stacked, 1)
+		}
 	}
 	for _, q := range s.list {
-		if _, ok := holders[q.Name]; !ok {
+		if held[q.Name] < max(needed[q.Name], 1) {
 			left = append(left, q)
 		}
 	}
@@ -107,12 +123,17 @@ func (m *mapping[T]) check() error {
 	if m.Times == 0 {
 		m.Times = 1
 	}
-	m.shape = m.parts[0].Value.Shape().Clone()
+	if err := m.stack(); err != nil {
+		return err
+	}
+	m.shape = m.parts[0].shape.Clone()
 	switch {
 	case m.Axis != 0 && m.Axis != 1:
 		return fmt.Errorf("its Axis must be 0 or 1, got %d", m.Axis)
 	case (m.Axis == 1 || m.Transposed) && len(m.shape) != 2:
 		return fmt.Errorf("parameters with Axis 1 or Transposed must be matrices, got %q of shape %v", m.Params[0], m.shape)
+	case m.SkipRows != 0 && m.Stacked != 0:
+		return fmt.Errorf("it can't have both SkipRows and Stacked, got %d and %d", m.SkipRows, m.Stacked)
 	case m.SkipRows < 0 || m.SkipRows > maxSkip:
 		return fmt.Errorf("its SkipRows must be from 0 to %d, got %d", maxSkip, m.SkipRows)
 	case !finite(m.Plus) || !finite(m.Times):
@@ -120,7 +141,7 @@ func (m *mapping[T]) check() error {
 	}
 	m.shape[m.Axis] = 0
 	for _, q := range m.parts {
-		shape := q.Value.Shape().Clone()
+		shape := q.shape.Clone()
 		if len(shape) != len(m.shape) || shape[m.Axis]%m.Groups != 0 {
 			return fmt.Errorf("parameter %q must have %d axes, and axis %d must be a multiple of Groups = %d, got shape %v", q.Name, len(m.shape), m.Axis, m.Groups, shape)
 		}
@@ -128,14 +149,14 @@ func (m *mapping[T]) check() error {
 		shape[m.Axis] = m.shape[m.Axis]
 		if !slices.Equal(shape, m.shape) {
 			return fmt.Errorf("parameters joined along axis %d must have the same size in other axes, got %q of shape %v and %q of shape %v",
-				m.Axis, m.Params[0], m.parts[0].Value.Shape(), q.Name, q.Value.Shape())
+				m.Axis, m.Params[0], m.parts[0].shape, q.Name, q.shape)
 		}
 		m.shape[m.Axis] += n
 	}
 	end := 0
 	for g := range m.Groups {
 		for i, q := range m.parts {
-			n := q.Value.Shape()[m.Axis] / m.Groups
+			n := q.shape[m.Axis] / m.Groups
 			m.segments = append(m.segments, segment{i, end, end + n, g*n - end})
 			end += n
 		}
@@ -147,12 +168,41 @@ func (m *mapping[T]) check() error {
 	for _, d := range m.shape[1:] {
 		m.cols *= d
 	}
-	m.shape[0] += m.SkipRows
+	if m.shape[0] += m.SkipRows; m.Stacked != 0 && m.Single == 0 {
+		m.shape = append(tensor.Shape{m.count}, m.shape...)
+	}
+	return nil
+}
+
+// stack sets count, and the shapes and values of the parts, for Stacked and Single.
+func (m *mapping[T]) stack() error {
+	m.count = 1
+	switch {
+	case m.Stacked < 0 || m.Single < 0 || m.Single > m.Stacked:
+		return fmt.Errorf("its Stacked must be at least 0, and its Single at most Stacked, got %d and %d", m.Stacked, m.Single)
+	case m.Stacked > 0 && m.Single == 0:
+		m.count = m.Stacked
+	}
+	for i := range m.parts {
+		q := &m.parts[i]
+		if m.Stacked > 0 {
+			if q.shape[0]%m.Stacked != 0 {
+				return fmt.Errorf("the first axis of parameter %q must be a multiple of Stacked = %d, got shape %v", q.Name, m.Stacked, q.shape)
+			}
+			if q.shape[0] /= m.Stacked; q.shape[0] == 1 && len(q.shape) > 1 {
+				q.shape = q.shape[1:]
+			}
+			if size := len(q.values) / m.Stacked; m.Single > 0 {
+				q.values = q.values[(m.Single-1)*size:][:size]
+			}
+		}
+		q.cols = len(q.values) / m.count / q.shape[0]
+	}
 	return nil
 }
 
 // A block is a part of a file's tensor whose values follow each other: whole rows, or a piece of one row.
-type block struct{ top, bottom, left, right int }
+type block struct{ item, top, bottom, left, right int }
 
 func (b block) len() int { return (b.bottom - b.top) * (b.right - b.left) }
 
@@ -163,10 +213,12 @@ const blockSize = 1 << 16
 func (m *mapping[T]) blocks() iter.Seq[block] {
 	return func(yield func(block) bool) {
 		high, wide := max(blockSize/m.cols, 1), min(m.cols, blockSize)
-		for top := 0; top < m.rows; top += high {
-			for left := 0; left < m.cols; left += wide {
-				if !yield(block{top, min(top+high, m.rows), left, min(left+wide, m.cols)}) {
-					return
+		for item := range m.count {
+			for top := 0; top < m.rows; top += high {
+				for left := 0; left < m.cols; left += wide {
+					if !yield(block{item, top, min(top+high, m.rows), left, min(left+wide, m.cols)}) {
+						return
+					}
 				}
 			}
 		}
@@ -187,11 +239,12 @@ func (m *mapping[T]) move(b block, values []T, back bool) {
 			continue
 		}
 		q, wide := m.parts[s.part], b.right-b.left
+		ours := q.values[b.item*(len(q.values)/m.count):]
 		theirs := values[(c.top-b.top)*wide+c.left-b.left:]
 		switch {
 		case !m.Transposed:
 			for row := range c.bottom - c.top {
-				x, y := theirs[row*wide:][:c.right-c.left], q.values[(c.top+down+row)*q.cols+c.left+right:]
+				x, y := theirs[row*wide:][:c.right-c.left], ours[(c.top+down+row)*q.cols+c.left+right:]
 				if back {
 					copy(x, y)
 				} else {
@@ -200,7 +253,7 @@ func (m *mapping[T]) move(b block, values []T, back bool) {
 			}
 		default: // the file's columns are the parameter's rows
 			for col := range c.right - c.left {
-				y := q.values[(c.left+right+col)*q.cols+c.top+down:][:c.bottom-c.top]
+				y := ours[(c.left+right+col)*q.cols+c.top+down:][:c.bottom-c.top]
 				for row := range y {
 					if x := &theirs[row*wide+col]; back {
 						*x = y[row]
@@ -240,7 +293,7 @@ func (m *mapping[T]) read(e safetensors.Entry, r io.Reader, buf *buffers[T], set
 		if i := firstNotFinite(values); i >= 0 {
 			var v [1]float64
 			safetensors.Decode(v[:], e.Dtype, raw[i*e.Width():])
-			return notFinite[T](v[0], m.SkipRows*m.cols+done+i, (m.SkipRows+m.rows)*m.cols)
+			return notFinite[T](v[0], m.SkipRows*m.cols+done+i, (m.SkipRows+m.count*m.rows)*m.cols)
 		}
 		if set {
 			m.move(b, values, false)

@@ -44,6 +44,10 @@ var tensorCases = []struct {
 	{"shifted", [][]int{{3}}, layers.Tensor{Plus: 1}, []int{3}},
 	{"everything by rows", [][]int{{4, 3}, {2, 3}}, layers.Tensor{Groups: 2, Transposed: true, SkipRows: 1, Plus: 2, Times: 4}, []int{4, 6}},
 	{"everything by columns", [][]int{{3, 4}, {3, 2}}, layers.Tensor{Axis: 1, Groups: 2, Transposed: true, SkipRows: 2, Plus: -1, Times: 2}, []int{8, 3}},
+	{"stacked", [][]int{{2, 3, 4}}, layers.Tensor{Stacked: 2}, []int{2, 3, 4}},
+	{"stacked, transposed groups", [][]int{{2, 3, 4}, {2, 3, 4}}, layers.Tensor{Stacked: 2, Transposed: true, Groups: 3}, []int{2, 4, 6}},
+	{"stacked groups of numbers", [][]int{{6}, {6}}, layers.Tensor{Stacked: 2, Groups: 3}, []int{2, 6}},
+	{"stacked blocks, transposed", [][]int{{3, 300, 100}, {3, 100, 100}}, layers.Tensor{Stacked: 3, Transposed: true, Groups: 100}, []int{3, 100, 400}},
 	{"several blocks of rows", [][]int{{700, 100}, {700, 60}}, layers.Tensor{Axis: 1, Groups: 20, SkipRows: 700}, []int{1400, 160}},
 	{"several blocks, transposed", [][]int{{700, 100}, {300, 100}}, layers.Tensor{Transposed: true, Groups: 100}, []int{100, 1000}},
 	{"rows longer than a block", [][]int{{2, 70_000}, {2, 70_001}}, layers.Tensor{Axis: 1}, []int{2, 140_001}},
@@ -53,6 +57,25 @@ var tensorCases = []struct {
 // inFile returns the values of a case's tensor in a file. It follows the doc comment of layers.Tensor, one number after
 // the other.
 func inFile(x layers.Tensor, p *layers.Params, t *testing.T, shape []int) []float64 {
+	if n := x.Stacked; n > 0 {
+		var all []float64
+		for item := range n {
+			one := must.Get(layers.NewParams(p.Dtype(), 1))(t)
+			for _, name := range x.Params {
+				q := p.Get(name).Value
+				values, s := floats(t, q), q.Shape().Clone()
+				if s[0] /= n; s[0] == 1 && len(s) > 1 {
+					s = s[1:]
+				}
+				part := must.Get(one.New(name, layers.Ones(), s...))(t)
+				must.Do(t, tensor.Copy(part.Value, as(p.Dtype(), dense(values[item*len(values)/n:][:len(values)/n], s...))))
+			}
+			y := x
+			y.Stacked = 0
+			all = append(all, inFile(y, one, t, shape[1:])...)
+		}
+		return all
+	}
 	type line struct{ part, index int } // a row of a part, or a column if Axis is 1
 	var lines []line
 	groups := max(x.Groups, 1)
@@ -160,6 +183,10 @@ func TestTensorErrors(t *testing.T) {
 		{"too many rows", [][]int{{2, 2}}, layers.Tensor{SkipRows: math.MaxInt}, "SkipRows must be from 0"},
 		{"infinite", [][]int{{2}}, layers.Tensor{Plus: math.Inf(1)}, "Plus and Times must be finite"},
 		{"not a number", [][]int{{2}}, layers.Tensor{Times: math.NaN()}, "Plus and Times must be finite"},
+		{"stacked", [][]int{{3, 2}}, layers.Tensor{Stacked: 2}, `the first axis of parameter "a" must be a multiple of Stacked = 2, got shape (3, 2)`},
+		{"stacked below 0", [][]int{{3, 2}}, layers.Tensor{Stacked: -1}, "its Stacked must be at least 0"},
+		{"a single one too many", [][]int{{3, 2}}, layers.Tensor{Stacked: 3, Single: 4}, "its Single at most Stacked, got 3 and 4"},
+		{"stacked and skipped", [][]int{{3, 2}}, layers.Tensor{Stacked: 3, SkipRows: 1}, "SkipRows and Stacked"},
 		{"groups", [][]int{{4, 2}, {3, 2}}, layers.Tensor{Groups: 2}, `parameter "b" must have 2 axes, and axis 0 must be a multiple of Groups = 2, got shape (3, 2)`},
 		{"other axes", [][]int{{4, 2}, {4}}, layers.Tensor{}, `parameter "b" must have 2 axes`},
 		{"other columns", [][]int{{4, 2}, {4, 3}}, layers.Tensor{}, `must have the same size in other axes, got "a" of shape (4, 2) and "b" of shape (4, 3)`},
@@ -182,6 +209,37 @@ func TestTensorErrors(t *testing.T) {
 	p := newParams(t)
 	must.Get(p.New("a", layers.Init{}, 2))(t)
 	must.Fail(t, p.SaveTensors(filepath.Join(t.TempDir(), "x"), []layers.Tensor{}, nil), `no Tensor holds the parameter "a"`)
+}
+
+// TestSingleTensors saves and loads matrices of a parameter that are tensors of their own.
+func TestSingleTensors(t *testing.T) {
+	model := func(init layers.Init) *layers.Params {
+		p := newParams(t)
+		must.Get(p.New("a", init, 3, 2, 4))(t)
+		must.Get(p.New("b", init, 6))(t)
+		return p
+	}
+	table := []layers.Tensor{{Names: []string{"b"}, Params: []string{"b"}, Stacked: 3}}
+	for i := range 3 {
+		table = append(table, layers.Tensor{Names: []string{fmt.Sprint("a", i)}, Params: []string{"a"}, Stacked: 3, Single: i + 1, Transposed: true})
+	}
+	p, path := model(layers.Normal(1)), filepath.Join(t.TempDir(), "x.safetensors")
+	must.Do(t, p.SaveTensors(path, table, nil))
+	tensors, _, err := safetensors.ReadFile(path)
+	must.Do(t, err)
+	for i, x := range tensors {
+		if want := [][]int{{4, 2}, {4, 2}, {4, 2}, {3, 2}}[i]; !tensor.Shape(x.Shape).Eq(tensor.Shape(want)) {
+			t.Errorf("%s has shape %v, want %v", x.Name, x.Shape, want)
+		}
+	}
+	near(t, "row 1, column 0 of matrix 2", []float64{tensors[2].Data.([]float64)[1]}, []float64{p.Get("a").Value.Float64s()[20]}, 0)
+	q := model(layers.Zeros())
+	must.Get(q.Load(path, layers.LoadOptions{Tensors: table}))(t)
+	if !sameWeights(weightBits(q), weightBits(p)) {
+		t.Error("the loaded values differ from the saved ones")
+	}
+	must.Fail(t, p.SaveTensors(path, table[:3], nil), `no Tensor holds the parameter "a"`)
+	must.Fail(t, p.SaveTensors(path, append(table, layers.Tensor{Names: []string{"c"}, Params: []string{"a"}}), nil), `both hold the parameter "a"`)
 }
 
 // TestLoadFS loads weights from several files. After an error, parameters that aren't blank keep their values.
