@@ -110,7 +110,7 @@ func cacheConfigs() map[string]layers.ModelConfig {
 		c.Variants = []layers.BlockVariant{{Blocks: []int{0}, Window: &window{Left: 2, Right: -1}, Positions: layers.ALiBi{}}}
 	})
 	with("everything", layers.Rotary{}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
-		b.Attention = layers.AttentionConfig{Heads: 4, KeyValueHeads: 2, Softcap: 1.5, QKNorm: true, Sinks: true, OutputGate: true}
+		b.Attention = layers.AttentionConfig{Heads: 4, KeyValueHeads: 2, Softcap: 1.5, QKNorm: true, JointNorm: true, Sinks: true, OutputGate: true}
 		c.Tied, b.Norm.Kind, b.FeedForward.Gated, b.FeedForward.Activation = true, "rms", true, layers.SiLU
 	})
 	with("experts", layers.Rotary{}, func(_ *layers.ModelConfig, b *layers.BlockConfig) {

@@ -38,6 +38,7 @@ func TestConfigurationErrors(t *testing.T) {
 		{"attention dropout", making(layers.NewMultiHeadAttention, 4, layers.AttentionConfig{Dropout: 1}), []string{"attention s", "below 1", "got 1"}},
 		{"attention dropout NaN", making(layers.NewMultiHeadAttention, 4, layers.AttentionConfig{Dropout: nan}), []string{"attention s", "NaN"}},
 		{"attention NormEps", making(layers.NewMultiHeadAttention, 4, layers.AttentionConfig{NormEps: 1e-3}), []string{"attention s", "NormEps", "QKNorm", "0.001"}},
+		{"attention JointNorm", making(layers.NewMultiHeadAttention, 4, layers.AttentionConfig{JointNorm: true}), []string{"attention s", "JointNorm", "QKNorm"}},
 		{"attention's key heads don't divide heads", making(layers.NewMultiHeadAttention, 8, layers.AttentionConfig{Heads: 4, KeyValueHeads: 3}), []string{"attention s", "multiple of KeyValueHeads", "4 and 3"}},
 		{"attention KeyValueHeads", making(layers.NewMultiHeadAttention, 8, layers.AttentionConfig{Heads: 4, KeyValueHeads: -1}), []string{"attention s", "KeyValueHeads", "at least 0", "-1"}},
 		{"attention Softcap", making(layers.NewMultiHeadAttention, 8, layers.AttentionConfig{Softcap: -2}), []string{"attention s", "Softcap", "above 0", "-2"}},

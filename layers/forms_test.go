@@ -32,7 +32,7 @@ func TestFormsOfMultiHeadAttentionAgree(t *testing.T) {
 		dim := n.H * (1 + r.IntN(5))
 		config := layers.AttentionConfig{
 			Heads: n.H, KeyValueHeads: groups, Softcap: float64(r.IntN(2)), Dropout: 0.2 * float64(r.IntN(2)), KeyInput: 1 + r.IntN(5), ValueInput: 1 + r.IntN(5), ValueDim: 1 + r.IntN(5), NoBias: r.IntN(2) == 0,
-			Sinks: r.IntN(3) == 0, OutputGate: r.IntN(3) == 0,
+			Sinks: r.IntN(3) == 0, OutputGate: r.IntN(3) == 0, QKNorm: true, JointNorm: r.IntN(2) == 0,
 		}
 		if r.IntN(3) == 0 {
 			n.B, l = 1, onnxSideOne

@@ -67,6 +67,7 @@ func TestGradientsOfMultiHeadAttention(t *testing.T) {
 			}})
 		}
 	}
+	add("joint norms", config{Heads: 4, KeyValueHeads: 2, QKNorm: true, JointNorm: true, NormEps: 0.1}, unmasked)
 	add("sinks", config{Heads: 4, KeyValueHeads: 2, Sinks: true}, self(func(*bench) mask { return mask{Causal: true} }))
 	add("output gate", config{Heads: 4, KeyValueHeads: 2, OutputGate: true}, unmasked)
 	add("output gate without biases and output", config{Heads: 2, ValueDim: 3, OutputGate: true, NoBias: true, NoOutput: true}, unmasked)

@@ -26,7 +26,7 @@ type MultiHeadAttention struct {
 	Query, Key, Value *Linear // W_q (H·K, Dim), W_k (G·K, KeyInput), W_v (G·V, ValueInput)
 	Output            *Linear // W_o (Dim, H·V); nil with NoOutput
 
-	QueryNorm, KeyNorm *Norm // (K); nil without QKNorm
+	QueryNorm, KeyNorm *Norm // (K), or (H·K) and (G·K) with JointNorm; nil without QKNorm
 
 	Sinks *Param  // a score for each head, (H); nil for none
 	Gate  *Linear // (H·V, Dim); nil without OutputGate
@@ -37,6 +37,7 @@ type MultiHeadAttention struct {
 	Positions Positions
 
 	heads, groups int
+	jointNorm     bool
 	options       AttentionOptions // its mask has only a Window; attend adds the rest
 	name          string
 	scope         string
@@ -58,6 +59,10 @@ type AttentionConfig struct {
 	// (Henry et al., 2020; Dehghani et al., 2023). It adds the parameters querynorm.weight and keynorm.weight.
 	QKNorm  bool    `json:"qk_norm,omitzero"`
 	NormEps float64 `json:"norm_eps,omitzero"` // Eps of these Norms; 1e-6 if 0
+
+	// JointNorm lets these Norms normalise all heads of a token together, with weights (H·K) and (G·K), as in OLMo 2
+	// (2024). It needs QKNorm.
+	JointNorm bool `json:"joint_norm,omitzero"`
 
 	// Sinks adds the parameter sinks, a learned score for each head, to the softmax of every query. A head whose sink
 	// is large attends to little: see AttentionOptions.Sinks.
@@ -129,6 +134,8 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 		return nil, err
 	case c.NormEps != 0 && !c.QKNorm:
 		return nil, fmt.Errorf("%s: NormEps needs QKNorm: set QKNorm or leave NormEps at 0, got %v", a.name, c.NormEps)
+	case c.JointNorm && !c.QKNorm:
+		return nil, fmt.Errorf("%s: JointNorm needs QKNorm: set QKNorm or leave out JointNorm", a.name)
 	case c.TieQueryKey && c.KeyInput != dim:
 		return nil, fmt.Errorf("%s: TieQueryKey needs keys of the queries' width, %d, got a KeyInput of %d", a.name, dim, c.KeyInput)
 	case c.TieQueryKey && c.KeyValueHeads != c.Heads:
@@ -138,7 +145,7 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 	case c.OutputBias != nil && c.NoOutput:
 		return nil, fmt.Errorf("%s: OutputBias needs an output projection: leave OutputBias nil, or leave out NoOutput", a.name)
 	}
-	a.heads, a.groups = c.Heads, c.KeyValueHeads
+	a.heads, a.groups, a.jointNorm = c.Heads, c.KeyValueHeads, c.JointNorm
 	a.options = AttentionOptions{Scale: c.Scale, Softcap: c.Softcap, Dropout: c.Dropout, Heads: c.Heads, KeyValueHeads: c.KeyValueHeads, Mask: Mask{Window: c.Window}, layer: a.name}
 	if err := a.options.ops().Check(a.name); err != nil {
 		return nil, err
@@ -180,10 +187,13 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 	if !c.QKNorm {
 		return a, nil
 	}
-	norm := NormConfig{Kind: "rms", Eps: c.NormEps}
+	norm, queries, keys := NormConfig{Kind: "rms", Eps: c.NormEps}, c.HeadDim, c.HeadDim
+	if c.JointNorm {
+		queries, keys = c.Heads*c.HeadDim, c.KeyValueHeads*c.HeadDim
+	}
 	var err2 error
-	a.QueryNorm, err = NewNorm(p.Scope("querynorm"), c.HeadDim, norm)
-	a.KeyNorm, err2 = NewNorm(p.Scope("keynorm"), c.HeadDim, norm)
+	a.QueryNorm, err = NewNorm(p.Scope("querynorm"), queries, norm)
+	a.KeyNorm, err2 = NewNorm(p.Scope("keynorm"), keys, norm)
 	return a, cmp.Or(err, err2)
 }
 
@@ -281,7 +291,11 @@ func (a *MultiHeadAttention) project(b *Build, l *Linear, what string, x, earlie
 // positions if there are Positions.
 func (a *MultiHeadAttention) place(b *Build, x *G.Node, norm *Norm, heads int, positions *G.Node) (_ *G.Node, err error) {
 	if norm != nil {
-		if x, err = norm.forwardHeads(b, x, heads); err != nil {
+		groups := heads
+		if a.jointNorm {
+			groups = 1
+		}
+		if x, err = norm.forwardHeads(b, x, groups); err != nil {
 			return nil, err
 		}
 	}
