@@ -109,6 +109,7 @@ func newExperts(p *Params, dim int, c FeedForwardConfig) (*Experts, error) {
 	if x.Router, err = NewLinear(p.Scope("router"), dim, m.Count, LinearConfig{NoBias: !m.RouterBias, Init: c.Init}); err != nil {
 		return nil, err
 	}
+	x.Router.Weight.linear = false // it is small: adapters and int8 weights leave it as it is
 	for _, w := range []struct {
 		weight, bias **Param
 		name         string

@@ -24,11 +24,14 @@ type architecture struct {
 	// names says which tensors of a file hold the parameters of layers. An element has a layer's scope, its name in the
 	// file and possibly an option, with spaces between them. {i} stands for the number of a block. Several scopes are
 	// joined with a plus sign, as in attention.query+key+value; a bar separates several names in files. The first
-	// element for a layer counts. The name of one parameter, such as head.bias, may stand in place of a scope; the
-	// name in the file is then complete, too.
+	// element for a layer counts. {e} stands for the number of an expert, whose weights are one of several matrices of
+	// a parameter. The name of one parameter, such as head.bias, may stand in place of a scope; the name in the file is
+	// then complete, too.
 	//
 	// The options are transposed (the file has the transposed matrix), plus1 (our weight is the file's plus 1), skip2
-	// (two rows of the file aren't used) and heads (a joined tensor has a group of rows for each head).
+	// (two rows of the file aren't used), heads (a joined tensor has a group of rows for each head) and stacked (the
+	// file has the transposed matrices of all experts in one tensor; if it is joined, rows of the parameters
+	// alternate).
 	names []string
 	heads map[string][]string // for each Head except "states", more names, without the prefix
 }

@@ -164,6 +164,11 @@ func TestUnsupported(t *testing.T) {
 	}{
 		{"model_type", `{"model_type": "t5"}`, nil},
 		{"quantization_config", `{"model_type": "llama", "quantization_config": {"quant_method": "gptq"}}`, nil},
+		{"quantization_config", `{"model_type": "gpt_oss", "quantization_config": {"quant_method": "mxfp4"}}`, nil},
+		{"rope_parameters", `{"model_type": "gpt_oss", "rope_parameters": null}`, nil},
+		{"swiglu_alpha", `{"model_type": "gpt_oss", "swiglu_alpha": 1.5}`, nil},
+		{"mlp_only_layers", `{"model_type": "qwen3_moe", "mlp_only_layers": [1]}`, nil},
+		{"clip_qkv", `{"model_type": "olmoe", "clip_qkv": 8}`, nil},
 		{"architectures", `{"model_type": "llama", "architectures": ["LlamaForTokenClassification"]}`, nil},
 		{"rope_type", `{"model_type": "llama", "rope_scaling": {"rope_type": "longrope", "factor": 2}}`, nil},
 		{"partial_rotary_factor", `{"model_type": "llama", "partial_rotary_factor": 0.5}`, nil},

@@ -23,7 +23,10 @@ var modernbert = architecture{
 		if k.writing {
 			m.Variants = slices.DeleteFunc(slices.Clone(m.Variants), func(v layers.BlockVariant) bool { return v.NoNorm1 && v.Window == nil })
 			if w := slidingWindow(*m); w != nil {
-				width, local = 2*w.Left, m.Variants[0].Positions
+				width = 2 * w.Left
+			}
+			if len(m.Variants) > 0 {
+				local = m.Variants[0].Positions
 			}
 			if m.Transform != nil {
 				transform = *m.Transform

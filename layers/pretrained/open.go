@@ -212,9 +212,10 @@ func (c Config) Memory(dtype tensor.Dtype) (weights, perToken int) {
 	if (c.Head == "text" || c.Head == "mask") && !m.Tied {
 		tables = 2
 	}
+	hidden, _ := f.Experts.Sizes(f.Hidden)
 	width := int(dtype.Size())
 	sum := func(x, y int) int { return x + min(y, math.MaxInt-x) }
-	block := sum(memory.Product(2, m.Dim, a.HeadDim, sum(a.Heads, a.KeyValueHeads)), memory.Product(matrices, m.Dim, f.Hidden))
+	block := sum(memory.Product(2, m.Dim, a.HeadDim, sum(a.Heads, a.KeyValueHeads)), memory.Product(matrices, m.Dim, hidden))
 	numbers := sum(memory.Product(m.Layers, block), memory.Product(tables, m.Vocab, m.Dim))
 	numbers = sum(numbers, memory.Product(learnedLen(m), m.Dim))
 	return memory.Product(numbers, width), memory.Product(2, m.Layers, a.KeyValueHeads, a.HeadDim, width)

@@ -24,6 +24,10 @@ var architectures = choices.Table[architecture]{
 	{Name: "distilbert", Value: distilbert},
 	{Name: "mpnet", Value: mpnet},
 	{Name: "modernbert", Value: modernbert},
+	{Name: "mixtral", Value: mixtral},
+	{Name: "qwen3_moe", Value: qwen3MoE},
+	{Name: "olmoe", Value: olmoe},
+	{Name: "gpt_oss", Value: gptOss},
 }
 
 func architectureOf(kind string) (architecture, error) {

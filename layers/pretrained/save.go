@@ -177,6 +177,9 @@ func shown(x any) string {
 func members(c Config) (map[string]any, error) {
 	m := settled(c.Model, c.Head)
 	m.Dropout, m.Block.Dropout, m.Block.Attention.Dropout, m.Block.FeedForward.Dropout = 0, 0, 0, 0
+	if x := m.Block.FeedForward.Experts; x != nil {
+		x.Balance = 0 // settled has copied it
+	}
 	content, err := json.Marshal(m)
 	if err != nil {
 		return nil, err

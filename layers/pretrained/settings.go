@@ -35,7 +35,7 @@ var settings = map[string][]setting{
 			"distributed_config reorder_and_upcast_attn torch_dtype use_cache", why: "says how the same numbers are computed, or in which precision"},
 		{keys: "output_attentions output_hidden_states return_dict", why: "says what a function of the reference library returns"},
 		{keys: "initializer_cutoff_factor initializer_factor initializer_range init_std sinusoidal_pos_embds", why: "gives weights their first values, before the file's replace them"},
-		{keys: "classifier_dropout gradient_checkpointing hidden_dropout layerdrop", why: "only for training"},
+		{keys: "classifier_dropout gradient_checkpointing hidden_dropout layerdrop output_router_logits router_aux_loss_coef", why: "only for training"},
 		{keys: "attention_dropout hidden_size max_position_embeddings num_attention_heads num_hidden_layers rms_norm_eps rope_theta",
 			why: "not in this architecture, which has another key or none"},
 		{keys: "token_classification_bias qa_dropout seq_classif_dropout", why: "belongs to a head that doesn't open"},
@@ -65,6 +65,13 @@ var settings = map[string][]setting{
 		{keys: "_sliding_window_pattern", why: "layer_types, which it made, is there too"},
 		{keys: "image_token_id mm_tokens_per_image", why: "for images"},
 	},
+	"mixtral": {{keys: "router_jitter_noise", why: "only for training"}},
+	"qwen3_moe": {
+		{keys: "decoder_sparse_step", only: `1`},
+		{keys: "mlp_only_layers", only: `[]`},
+		{keys: "max_window_layers", why: "the reference library's attention doesn't use it"},
+	},
+	"olmoe":      {{keys: "clip_qkv", only: `null`}},
 	"opt":        {{keys: "_remove_final_layer_norm", only: `false`}, {keys: "layer_norm_elementwise_affine", only: `true`}},
 	"modernbert": {{keys: "deterministic_flash_attn sparse_pred_ignore_index sparse_prediction", why: "says how the same numbers are computed, or which of them"}},
 

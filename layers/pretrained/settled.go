@@ -25,6 +25,11 @@ func settled(m layers.ModelConfig, head string) layers.ModelConfig {
 		a.OutputBias = &bias
 	}
 	f.Hidden = cmp.Or(f.Hidden, 4*m.Dim)
+	if f.Experts != nil {
+		x := *f.Experts
+		x.Top, x.Scale = cmp.Or(x.Top, min(2, x.Count)), cmp.Or(x.Scale, 1)
+		f.Experts = &x
+	}
 	if n.Kind == "rms" {
 		n.NoBias, n.Eps = false, cmp.Or(n.Eps, 1e-6)
 	} else {

@@ -66,7 +66,8 @@ func (c Config) checkUnused(names []string) error {
 	known := map[string]bool{}
 	for _, line := range a.names {
 		for _, theirs := range strings.Split(strings.Fields(line)[1], "|") {
-			known[theirs+".weight"], known[theirs+".bias"] = true, true
+			theirs = strings.ReplaceAll(theirs, "{e}", "{i}")
+			known[theirs], known[theirs+".weight"], known[theirs+".bias"] = true, true, true
 		}
 	}
 	for _, name := range names {
@@ -90,6 +91,10 @@ func (c Config) layer(p *layers.Params, named map[string]bool, line string, pref
 	fields := append(strings.Fields(line), "")
 	parts := strings.Split(fields[0], "+")
 	scope := parts[0][:strings.LastIndexByte(parts[0], '.')+1]
+	var experts, hidden int
+	if f := settled(c.Model, c.Head).Block.FeedForward; f.Experts != nil {
+		experts, hidden = f.Experts.Count, f.Hidden
+	}
 	for _, last := range []string{"", ".weight", ".bias"} {
 		var t layers.Tensor
 		for i, part := range parts {
@@ -103,7 +108,8 @@ func (c Config) layer(p *layers.Params, named map[string]bool, line string, pref
 		if t.Params == nil {
 			continue
 		}
-		weight := last != ".bias"
+		weight, ends := last != ".bias", map[string]string{}
+		old := map[string]string{".weight": ".gamma", ".bias": ".beta"}[last] // the first names of norms
 		switch fields[2] {
 		case "transposed":
 			t.Transposed = weight
@@ -111,12 +117,19 @@ func (c Config) layer(p *layers.Params, named map[string]bool, line string, pref
 			t.SkipRows = 2
 		case "heads":
 			t.Groups = c.Model.Block.Attention.Heads
+		case "stacked":
+			ends, t.Stacked, t.Transposed = map[string]string{".weight": "", ".bias": "_bias"}, experts, weight
+			if len(t.Params) > 1 {
+				t.Groups = hidden
+			}
 		case "plus1":
 			if weight {
 				t.Plus = 1
 			}
 		}
-		old := map[string]string{".weight": ".gamma", ".bias": ".beta"}[last] // the first names of norms
+		if end, ok := ends[last]; ok {
+			last = end
+		}
 		for _, end := range []string{last, old} {
 			for _, theirs := range strings.Split(fields[1], "|") {
 				for _, prefix := range prefixes {
@@ -126,7 +139,18 @@ func (c Config) layer(p *layers.Params, named map[string]bool, line string, pref
 				}
 			}
 		}
-		tensors = append(tensors, t)
+		if !strings.Contains(fields[1], "{e}") {
+			tensors = append(tensors, t)
+			continue
+		}
+		for e := range experts {
+			single := t
+			single.Stacked, single.Single, single.Names = experts, e+1, nil
+			for _, name := range t.Names {
+				single.Names = append(single.Names, strings.ReplaceAll(name, "{e}", strconv.Itoa(e)))
+			}
+			tensors = append(tensors, single)
+		}
 	}
 	return tensors
 }

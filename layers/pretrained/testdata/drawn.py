@@ -28,6 +28,9 @@ SIZES = dict(gpt2=gpt2 | dict(bos_token_id=1, eos_token_id=2), distilbert=distil
              opt=dict(vocab_size=41, hidden_size=16, num_hidden_layers=2, ffn_dim=24, max_position_embeddings=32, num_attention_heads=4, word_embed_proj_dim=16),
              gemma2=small | dict(num_key_value_heads=2, head_dim=6, query_pre_attn_scalar=9), gemma3_text=small | dict(num_key_value_heads=2, head_dim=6, query_pre_attn_scalar=9),
              qwen2=small | dict(num_key_value_heads=2), qwen3=small | dict(num_key_value_heads=2, head_dim=6), mistral=small | dict(num_key_value_heads=2),
+             mixtral=small | dict(num_key_value_heads=2, num_local_experts=4), olmoe=small | dict(num_experts=4, num_experts_per_tok=2, eos_token_id=2),
+             qwen3_moe=small | dict(num_key_value_heads=2, head_dim=6, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=8),
+             gpt_oss=small | dict(num_key_value_heads=2, head_dim=6, num_local_experts=4, num_experts_per_tok=2, sliding_window=3),
              gpt_neox=small | dict(num_attention_heads=2, rotary_pct=0.25), llama=small | dict(num_key_value_heads=2))
 TYPES = [k for k in LISTS if k in CONFIG_MAPPING]
 ACTIVATIONS = "gelu gelu_new gelu_pytorch_tanh gelu_fast relu silu tanh quick_gelu relu2 mish".split()
@@ -80,7 +83,7 @@ def draw(r, kind, key, default):
 
 def make(folder, r):
     kind = r.choice(TYPES)
-    causal = kind in "llama gpt2 qwen2 qwen3 mistral gemma3_text gpt_neo gpt_neox opt gemma2".split()
+    causal = kind in "llama gpt2 qwen2 qwen3 mistral gemma3_text gpt_neo gpt_neox opt gemma2 mixtral qwen3_moe olmoe gpt_oss".split()
     head = r.choice(["text", "states", "classes"] if causal else ["mask", "states", "classes"])
     values = dict(SIZES.get(kind, small))
     if head == "classes":

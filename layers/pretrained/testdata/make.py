@@ -19,6 +19,7 @@ import contextlib
 import json
 import os
 import sys
+import tempfile
 
 import numpy as np
 import torch
@@ -58,6 +59,7 @@ def reference(folder, head):
     opened.config.dtype = torch.float64
     out = opened.get_output_embeddings() if head in ("text", "mask") else None
     opened.config.tie_word_embeddings &= out is None or out.weight is opened.get_input_embeddings().weight
+    opened.config._experts_implementation = "eager"
     model = kind.from_config(opened.config, attn_implementation="eager")
     model.load_state_dict(opened.state_dict())
     return model.eval()
@@ -70,6 +72,19 @@ def outputs(model, head, values):
         inputs["token_type_ids"] = values["segments"]
     out = model(**inputs)
     return (out.last_hidden_state if head == "states" else out.logits), mask.bool()
+
+
+def gradients(model, folder):
+    """The gradients of the parameters, by the names that tensors have in files. Those of experts differ."""
+    grads = {key: p.grad for key, p in model.named_parameters() if p.grad is not None}
+    if not any(".experts." in key for key in grads):
+        return grads
+    with torch.no_grad():
+        for key, p in model.named_parameters():
+            p.copy_(grads.get(key, torch.zeros_like(p)))
+    with tempfile.TemporaryDirectory() as place:
+        model.save_pretrained(place)
+        return load_file(os.path.join(place, "model.safetensors"))
 
 
 def make(name, case):
@@ -116,9 +131,9 @@ def make(name, case):
     loss.backward()
     assert logits.dtype == loss.dtype == torch.float64
     values |= dict(logits=logits.detach(), loss=loss.detach().reshape(1))
-    for key, p in model.named_parameters():
-        if p.grad is not None and p.grad.abs().sum() > 0:
-            values["grad." + key] = p.grad
+    for key, grad in gradients(model, folder).items():
+        if grad.abs().sum() > 0:
+            values["grad." + key] = grad
     save_file({k: v.contiguous() for k, v in values.items()}, folder + ".safetensors")
     size = sum(os.path.getsize(os.path.join(d, f)) for d, _, files in os.walk(folder) for f in files) + os.path.getsize(folder + ".safetensors")
     print(f"{name}: {size} bytes, loss {loss.item():.6f}")

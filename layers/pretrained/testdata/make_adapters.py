@@ -38,6 +38,12 @@ settings = {
     "opt": dict(target_modules=["q_proj", "fc1"], modules_to_save=["embed_positions"]),
     "gemma2": dict(modules_to_save=["norm"]),
     "distilbert-classes": dict(target_modules=["q_lin", "v_lin", "lin1"]),  # classifier in modules_to_save means pre_classifier, too
+    "mixtral": dict(target_modules=["q_proj", "v_proj"]),  # peft's products for experts don't open
+    "mixtral-classes": dict(target_modules=["o_proj"]),
+    "qwen3_moe": dict(target_modules=["q_proj", "k_proj"]),
+    "qwen3_moe-window": dict(target_modules=["o_proj"]),
+    "olmoe": dict(target_modules=["q_proj", "o_proj"]),
+    "olmoe-states": dict(target_modules=["k_proj"]),
     "modernbert": dict(target_modules=["Wqkv", "Wi"], use_rslora=True),
 }
 
