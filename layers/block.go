@@ -27,6 +27,10 @@ type BlockConfig struct {
 	// Gemma 2 (2024).
 	OutputNorm bool `json:"output_norm,omitzero"`
 
+	// NoInputNorm leaves out the norm of each sub-layer's input: x + normout(sub(x)), as in OLMo 2 (2024). It needs
+	// OutputNorm, and there must be no PostNorm.
+	NoInputNorm bool `json:"no_input_norm,omitzero"`
+
 	// Parallel gives self-attention and the feed-forward layer the same input, x + attention(norm1(x)) +
 	// feedforward(norm2(x)), as in GPT-NeoX (Black et al., 2022). There must be no PostNorm and no cross-attention.
 	Parallel bool `json:"parallel,omitzero"`
@@ -43,9 +47,9 @@ type Block struct {
 	Attention   *MultiHeadAttention // you may set its Positions
 	Cross       *MultiHeadAttention // nil without cross-attention
 	FeedForward *FeedForward
-	Norm1       *Norm // for the self-attention; nil if a BlockVariant leaves it out
-	Norm2       *Norm // for the feed-forward layer
-	NormCross   *Norm // for the cross-attention; nil without it
+	Norm1       *Norm // for the self-attention; nil if NoInputNorm or a BlockVariant leaves it out
+	Norm2       *Norm // for the feed-forward layer; nil with NoInputNorm
+	NormCross   *Norm // for the cross-attention; nil without it, and with NoInputNorm
 
 	// These normalise the outputs of the same sub-layers; nil without OutputNorm.
 	Norm1Out, Norm2Out, NormCrossOut *Norm
@@ -91,6 +95,9 @@ func newBlock(p *Params, dim int, c BlockConfig, block Block) (*Block, error) {
 	if c.Parallel && c.PostNorm {
 		return nil, fmt.Errorf("%s: Parallel and PostNorm can't be combined, because both sub-layers share one residual connection: choose one", block.name)
 	}
+	if c.NoInputNorm && (c.PostNorm || !c.OutputNorm) {
+		return nil, fmt.Errorf("%s: NoInputNorm needs OutputNorm, and no PostNorm, got OutputNorm %t and PostNorm %t", block.name, c.OutputNorm, c.PostNorm)
+	}
 	var errs [4]error
 	block.Attention, errs[0] = newBlockAttention(p.Scope("attention"), dim, c.Attention)
 	block.FeedForward, errs[1] = NewFeedForward(p.Scope("feedforward"), dim, c.FeedForward)
@@ -101,7 +108,7 @@ func newBlock(p *Params, dim int, c BlockConfig, block Block) (*Block, error) {
 
 // norms makes the norms of a sub-layer that the configuration asks for. The others are nil.
 func (c BlockConfig) norms(p *Params, scope string, dim int) (norm, out *Norm, err error) {
-	if !c.noNorm1 || scope != "norm1" {
+	if !c.NoInputNorm && (!c.noNorm1 || scope != "norm1") {
 		norm, err = NewNorm(p.Scope(scope), dim, c.Norm)
 	}
 	if c.OutputNorm && err == nil {

@@ -49,6 +49,7 @@ func TestConfigurationErrors(t *testing.T) {
 		{"attention OutputBias", making(layers.NewMultiHeadAttention, 4, layers.AttentionConfig{NoOutput: true, OutputBias: new(false)}), []string{"attention s", "OutputBias", "NoOutput"}},
 		{"block Parallel, post-norm", making(layers.NewEncoderBlock, 4, layers.BlockConfig{Parallel: true, PostNorm: true}), []string{"encoder block s", "Parallel", "PostNorm"}},
 		{"block Parallel, cross-attention", making(layers.NewCrossDecoderBlock, 4, layers.BlockConfig{Parallel: true}), []string{"decoder block s", "Parallel", "encoder's output"}},
+		{"block NoInputNorm", making(layers.NewEncoderBlock, 4, layers.BlockConfig{NoInputNorm: true}), []string{"encoder block s", "NoInputNorm", "OutputNorm"}},
 		{"block KeyInput", making(layers.NewEncoderBlock, 4, layers.BlockConfig{Attention: layers.AttentionConfig{KeyInput: 3}}), []string{"attention s", "KeyInput", "width, 4", "3"}},
 		{"block ValueInput", making(layers.NewCrossDecoderBlock, 4, layers.BlockConfig{Attention: layers.AttentionConfig{ValueInput: 5}}), []string{"attention s", "ValueInput", "width, 4", "5"}},
 		{"block NoOutput", making(layers.NewEncoderBlock, 4, layers.BlockConfig{Attention: layers.AttentionConfig{NoOutput: true, ValueDim: 3}}), []string{"attention s", "NoOutput", "4", "3"}},
