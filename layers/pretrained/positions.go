@@ -33,7 +33,7 @@ func (k *keys) rotation(c *Config, positions layers.PositionsConfig, p *keys, th
 	p.refuse("rope_parameters")
 	switch r.Dim = int(float64(head) * rotated); {
 	case r.Dim == head:
-	case share != "rotary_pct":
+	case share != "rotary_pct" && !rotatesPart[c.Type]:
 		k.fail(unsupported("partial_rotary_factor", rotated, "1"))
 	case r.Dim < 2 || r.Dim > head || r.Dim%2 != 0: // a Dim of 0 would mean all
 		if p.values["partial_rotary_factor"] != nil {
@@ -43,6 +43,9 @@ func (k *keys) rotation(c *Config, positions layers.PositionsConfig, p *keys, th
 	}
 	return r
 }
+
+// rotatesPart has the architectures, besides those with a key of their own, whose heads may be rotated in part.
+var rotatesPart = map[string]bool{"phi3": true, "glm4": true, "stablelm": true}
 
 // scaling copies the parameters of a rotary embedding, except its base and the share that is rotated.
 func (k *keys) scaling(s *layers.RotaryScaling, maxLen int) {

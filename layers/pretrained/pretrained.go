@@ -28,6 +28,13 @@ var architectures = choices.Table[architecture]{
 	{Name: "qwen3_moe", Value: qwen3MoE},
 	{Name: "olmoe", Value: olmoe},
 	{Name: "gpt_oss", Value: gptOss},
+	{Name: "phi3", Value: phi3},
+	{Name: "starcoder2", Value: starcoder2},
+	{Name: "olmo2", Value: olmo2},
+	{Name: "smollm3", Value: smolLM3},
+	{Name: "glm4", Value: glm4},
+	{Name: "ernie4_5", Value: ernie45},
+	{Name: "stablelm", Value: stableLM},
 }
 
 func architectureOf(kind string) (architecture, error) {

@@ -31,6 +31,9 @@ SIZES = dict(gpt2=gpt2 | dict(bos_token_id=1, eos_token_id=2), distilbert=distil
              mixtral=small | dict(num_key_value_heads=2, num_local_experts=4), olmoe=small | dict(num_experts=4, num_experts_per_tok=2, eos_token_id=2),
              qwen3_moe=small | dict(num_key_value_heads=2, head_dim=6, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=8),
              gpt_oss=small | dict(num_key_value_heads=2, head_dim=6, num_local_experts=4, num_experts_per_tok=2, sliding_window=3),
+             phi3=small | dict(num_key_value_heads=2, pad_token_id=0), starcoder2=small | dict(num_key_value_heads=2), olmo2=small | dict(num_key_value_heads=2),
+             smollm3=small | dict(num_key_value_heads=2, pad_token_id=0), glm4=small | dict(num_key_value_heads=2, head_dim=8, pad_token_id=0),
+             ernie4_5=small | dict(num_key_value_heads=2, head_dim=6), stablelm=small | dict(hidden_size=32, num_key_value_heads=2),
              gpt_neox=small | dict(num_attention_heads=2, rotary_pct=0.25), llama=small | dict(num_key_value_heads=2))
 TYPES = [k for k in LISTS if k in CONFIG_MAPPING]
 ACTIVATIONS = "gelu gelu_new gelu_pytorch_tanh gelu_fast relu silu tanh quick_gelu relu2 mish".split()
@@ -65,7 +68,7 @@ def draw(r, kind, key, default):
                    attention_types=lambda: [[[r.choice(["global", "local"])], 2]], use_bidirectional_attention=lambda: r.random() < 0.5, position_embedding_type=lambda: r.choice(
                        ["absolute", "relative_key"]), pad_token_id=lambda: r.choice([0, 3, 40]), rope_theta=lambda: 50.0, sliding_window_pattern=lambda: r.choice([1, 2, 3]),
                    local_attention=lambda: r.choice([4, 6]), n_inner=lambda: 20, query_pre_attn_scalar=lambda: 5, rotary_pct=lambda: r.choice([0.0, 0.1, 0.5, 1.0]), rotary_emb_base=lambda: 70,
-                   max_window_layers=lambda: r.choice([0, 1, 2]), embedding_size=lambda: 16, word_embed_proj_dim=lambda: r.choice([8, 16]), original_max_position_embeddings=lambda: 16)
+                   no_rope_layers=lambda: [r.choice([0, 1]) for _ in range(2)], max_window_layers=lambda: r.choice([0, 1, 2]), embedding_size=lambda: 16, word_embed_proj_dim=lambda: r.choice([8, 16]), original_max_position_embeddings=lambda: 16)
     if key in special:
         return special[key]()
     if isinstance(default, bool):
@@ -83,7 +86,7 @@ def draw(r, kind, key, default):
 
 def make(folder, r):
     kind = r.choice(TYPES)
-    causal = kind in "llama gpt2 qwen2 qwen3 mistral gemma3_text gpt_neo gpt_neox opt gemma2 mixtral qwen3_moe olmoe gpt_oss".split()
+    causal = kind in "llama gpt2 qwen2 qwen3 mistral gemma3_text gpt_neo gpt_neox opt gemma2 mixtral qwen3_moe olmoe gpt_oss phi3 starcoder2 olmo2 smollm3 glm4 ernie4_5 stablelm".split()
     head = r.choice(["text", "states", "classes"] if causal else ["mask", "states", "classes"])
     values = dict(SIZES.get(kind, small))
     if head == "classes":
