@@ -129,7 +129,7 @@ func (a *Attention[F]) tileQueries() int {
 
 // prepare sets the fields of the scratch that depend on batch element b.
 func (s *attentionScratch[F]) prepare(a *Attention[F], b int) {
-	s.reach, s.changes = a.Mask.reach(b), a.Softcap > 0 || a.Mask.scored()
+	s.reach, s.changes = a.Mask.reach(b), a.Softcap > 0 || a.Mask.scored() || a.Mask.Documents != nil
 }
 
 // maskRow caps and masks the scores of one query for the keys from j0 on. It returns the bounds of the visible part, in
@@ -137,13 +137,17 @@ func (s *attentionScratch[F]) prepare(a *Attention[F], b int) {
 // the cap and before the mask.
 func (a *Attention[F]) maskRow(scores, capped []F, b, h, t, j0 int) (from, stop int) {
 	from, stop = a.Mask.reach(b).bounds(t, j0, len(scores))
-	a.maskSeen(scores, capped, b, h, t, j0, from, stop)
-	return from, stop
+	return a.maskSeen(scores, capped, b, h, t, j0, from, stop)
 }
 
-// maskSeen does the same as maskRow, for known bounds. Tiles have many rows, so their code calls maskSeen only if
-// scores change.
-func (a *Attention[F]) maskSeen(scores, capped []F, b, h, t, j0, from, stop int) {
+// maskSeen does the same as maskRow, for bounds that don't consider documents yet. Tiles have many rows, so their code
+// calls maskSeen only if scores or bounds change.
+func (a *Attention[F]) maskSeen(scores, capped []F, b, h, t, j0, from, stop int) (int, int) {
+	if d := a.Mask.Documents; d != nil {
+		p := a.Mask.position(b, t)
+		lo, hi := d.cover(b, p, p+1)
+		from, stop = overlap(from, stop, lo-j0, hi-j0)
+	}
 	scores = scores[from:stop]
 	if a.Softcap > 0 {
 		bodyOf[F]().softcap(scores, scores, a.Softcap)
@@ -154,6 +158,7 @@ func (a *Attention[F]) maskSeen(scores, capped []F, b, h, t, j0, from, stop int)
 	if a.Mask.scored() {
 		a.Mask.apply(scores, b, h, t, j0+from)
 	}
+	return from, stop
 }
 
 // drops reports whether any weights can be dropped.
@@ -213,7 +218,7 @@ type attentionScratch[F Float] struct {
 	largest, sum []F // largest score and sum of weights so far, per query
 
 	reach   maskReach // limits of the visible keys for this batch element
-	changes bool      // whether a cap or the mask changes visible scores
+	changes bool      // whether a cap or the mask changes visible scores, or documents change their bounds
 }
 
 // attentionGet returns a task's scratch.

@@ -199,7 +199,7 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 			} else {
 				from, stop := s.reach.bounds(i0+i, j0, n)
 				if s.changes {
-					a.maskSeen(scores, s.capped[i*pitch:], b, h, i0+i, j0, from, stop)
+					from, stop = a.maskSeen(scores, s.capped[i*pitch:], b, h, i0+i, j0, from, stop)
 				}
 				s.softmax(scores, from, stop) // also sets the gap to 0
 			}
@@ -238,7 +238,7 @@ func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads, capped []
 	}
 	from, stop := s.reach.bounds(t, j0, len(scores))
 	if s.changes {
-		a.maskSeen(scores, capped, b, h, t, j0, from, stop)
+		from, stop = a.maskSeen(scores, capped, b, h, t, j0, from, stop)
 	}
 	p, g := scores[from:stop], grads[from:stop]
 	s.body.expShift(p, p, shift)

@@ -47,6 +47,13 @@ func BenchmarkAttentionOptions(b *testing.B) {
 		{"window256", [4]int{1, 4, 4096, 4096}, 0, func(a *Attention[float32]) {
 			a.Mask.Window = &Window{Left: 255}
 		}},
+		{"documents256", [4]int{1, 4, 4096, 4096}, 0, func(a *Attention[float32]) {
+			numbers := make([]int, 4096)
+			for j := range numbers {
+				numbers[j] = j / 256
+			}
+			a.Mask.Documents = documents(4096, numbers...)
+		}},
 		{"groups2", long, 2, func(a *Attention[float32]) {}},
 		{"softcap", long, 0, func(a *Attention[float32]) { a.Softcap = 30 }},
 		{"slopes", long, 0, func(a *Attention[float32]) { a.Mask.Slopes = []float32{0.5, 0.25, 0.125, 0.0625} }},

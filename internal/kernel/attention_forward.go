@@ -118,7 +118,7 @@ func (s *attentionScratch[F]) dots(out []F, alpha F, x, y []F, ld int) {
 func (s *attentionScratch[F]) forwardRow(a *Attention[F], scores []F, b, h, t, j0, i int) {
 	from, stop := s.reach.bounds(t, j0, len(scores))
 	if s.changes {
-		a.maskSeen(scores, nil, b, h, t, j0, from, stop)
+		from, stop = a.maskSeen(scores, nil, b, h, t, j0, from, stop)
 	}
 	if a.short() {
 		a.lse[a.row(b, h, t)] = s.softmax(scores, from, stop)

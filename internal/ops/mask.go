@@ -19,6 +19,7 @@ type Mask struct {
 	Offset     int       // added to every query's position
 	Offsets    *G.Node   // int, shape (B): one offset per batch element, in place of Offset
 	KeyLengths *G.Node   // int, shape (B): the number of valid keys of each batch element
+	Documents  *G.Node   // int, shape (B, S): the document of each key; query i belongs to the document of the key at p
 	Allow      *G.Node   // bool, broadcast to (B, H, T, S): true means attend
 	Bias       *G.Node   // dtype of the scores; broadcast to (B, H, T, S) and added to the scores; −Inf masks
 	Slopes     []float64 // shape (H): −Slopes[h]·|p − j| is added to the scores
@@ -40,6 +41,7 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 	}{
 		{"Mask.KeyLengths", m.KeyLengths, tensor.Int},
 		{"Mask.Offsets", m.Offsets, tensor.Int},
+		{"Mask.Documents", m.Documents, tensor.Int},
 		{"Mask.Allow (true means attend)", m.Allow, tensor.Bool},
 		{"Mask.Bias", m.Bias, like.Dtype()},
 	} {
@@ -50,6 +52,12 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 			return fail("%s must be %v, got %v", p.what, p.want, p.n.Dtype())
 		case p.n.Graph() != like.Graph():
 			return fail("%s belongs to another graph, not the query's", p.what)
+		}
+		if p.n == m.Documents {
+			if err := checkDocuments(name, p.n, scores); err != nil {
+				return err
+			}
+			continue
 		}
 		if p.want == tensor.Int {
 			if err := hasShape(name, p.what, p.n, full(scores)[0]); err != nil {
@@ -87,14 +95,23 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 	return nil
 }
 
+// checkDocuments checks the shape of Documents.
+func checkDocuments(name string, n *G.Node, scores tensor.Shape) error {
+	batch, keys := full(scores)[0], full(scores)[3]
+	if s := n.Shape(); len(s) == 1 && batch == 1 && s[0] == keys {
+		return nil
+	}
+	return hasShape(name, "Mask.Documents, with a number for each key,", n, batch, keys)
+}
+
 // String describes the mask in the names of ops. For a field that is a node, it shows only whether the field is set.
 func (m Mask) String() string {
 	window := ""
 	if m.Window != nil {
 		window = fmt.Sprint(*m.Window)
 	}
-	return fmt.Sprintf("(%t,%t,%t,%t,%d,%t,%s,%v)",
-		m.Causal, m.KeyLengths != nil, m.Allow != nil, m.Bias != nil, m.Offset, m.Offsets != nil, window, m.Slopes)
+	return fmt.Sprintf("(%t,%t,%t,%t,%t,%d,%t,%s,%v)",
+		m.Causal, m.KeyLengths != nil, m.Documents != nil, m.Allow != nil, m.Bias != nil, m.Offset, m.Offsets != nil, window, m.Slopes)
 }
 
 // full returns the shape of scores as (B, H, T, S). A missing axis has size 1.
@@ -145,13 +162,16 @@ func inputsOf[F kernel.Float](m Mask, scores tensor.Shape) maskInputs[F] {
 	for _, x := range m.Slopes {
 		inputs.known.Slopes = append(inputs.known.Slopes, F(x))
 	}
+	if m.Documents != nil {
+		inputs.known.Documents = &kernel.Documents{}
+	}
 	if m.Allow != nil {
 		inputs.known.AllowShape, _ = fullMask(m.Allow.Shape(), scores)
 	}
 	if m.Bias != nil {
 		inputs.known.BiasShape, _ = fullMask(m.Bias.Shape(), scores)
 	}
-	for _, n := range []*G.Node{m.Bias, m.KeyLengths, m.Offsets, m.Allow} { // the bias, which has a gradient, comes first
+	for _, n := range []*G.Node{m.Bias, m.KeyLengths, m.Offsets, m.Documents, m.Allow} { // the bias, which has a gradient, comes first
 		if n != nil {
 			inputs.nodes = append(inputs.nodes, n)
 		}
@@ -184,6 +204,10 @@ func (m *maskInputs[F]) read(values []G.Value) kernel.Mask[F] {
 				fail("offset %d of batch element %d isn't between −%d and %[3]d", n, b, kernel.MaxOffset)
 			}
 		}
+		values = values[1:]
+	}
+	if m.Documents != nil {
+		k.Documents.Set(elements[int](values[0], k.Shape[0]*k.Shape[3]), k.Shape[3])
 		values = values[1:]
 	}
 	if m.Allow != nil {
