@@ -53,6 +53,11 @@ func TestGradientsOfOptions(t *testing.T) {
 		{"lengths", onnxCall{lengths: []int{3, 0}}},
 		{"lengths of 0", onnxCall{lengths: []int{0, 0}}},
 		{"valid keys", onnxCall{onnxSizes: onnxSizes{T: 3}, options: causal()}.valid(4, 2)},
+		{"documents", onnxCall{documents: []int{3, 3, 8, 8, 1, 2, 2, 2}}},
+		{"documents, causal", onnxCall{options: causal(), documents: []int{3, 3, 8, 8, 1, 2, 2, 2}}},
+		{"documents whose keys don't adjoin", onnxCall{documents: []int{3, 8, 3, 8, 1, 2, 2, 1}}},
+		{"documents, offsets and a softcap", onnxCall{options: capped(0.6), offsets: []int{1, -1}, documents: []int{3, 3, 8, 8, 1, 2, 2, 2}}},
+		{"documents after past keys", onnxCall{onnxSizes: past, options: causal(), documents: []int{3, 3, 3, 8, 8, 8, 1, 2, 2, 2, 3, 3}}},
 		{"boolean mask", onnxCall{allow: bools("x.xx ..x.", 2, 1, 1, 4)}},
 		{"boolean mask with an empty row", onnxCall{allow: bools("x.xx .... ..x.", 3, 4)}},
 		{"bias", onnxCall{bias: random(3, 2, 1, 3, 4)}},
@@ -69,7 +74,7 @@ func TestGradientsOfOptions(t *testing.T) {
 		{"past and a mask of its length", onnxCall{onnxSizes: past, bias: random(3, 1, 2)}},
 		{"past and offsets", onnxCall{onnxSizes: past, options: causal(), offsets: []int{0, -2}}},
 		{"past of grouped heads", onnxCall{onnxSizes: onnxSizes{P: 1, H: 4, G: 2}, options: causal()}},
-		{"everything", onnxCall{onnxSizes: onnxSizes{P: 2, H: 4, G: 2}, offsets: []int{0, -1}, lengths: []int{6, 4}, allow: bools("xxx.xx", 6), bias: random(3, 4, 1, 5),
+		{"everything", onnxCall{onnxSizes: onnxSizes{P: 2, H: 4, G: 2}, offsets: []int{0, -1}, lengths: []int{6, 4}, documents: []int{1, 1, 1, 1, 1, 2, 1, 2, 2, 2, 2, 2}, allow: bools("xxx.xx", 6), bias: random(3, 4, 1, 5),
 			options: layers.AttentionOptions{Scale: 1.3, Softcap: 0.9, Mask: mask{Causal: true, Window: &window{Left: 4, Right: 2}, Slopes: []float64{0.1, 0.2, 0.3, 0.4}}}}},
 	} {
 		call := &tc.call

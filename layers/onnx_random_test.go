@@ -72,6 +72,20 @@ func (c *onnxCall) drawMask(r *rand.Rand) {
 		}
 	}
 	if some(4) {
+		for range c.B {
+			number, length, scattered := 9, 1+r.IntN(c.keys()), some(4)
+			for j := range c.keys() {
+				switch {
+				case scattered:
+					number = r.IntN(3)
+				case j%length == 0:
+					number -= 2
+				}
+				c.documents = append(c.documents, number)
+			}
+		}
+	}
+	if some(4) {
 		for range c.H {
 			m.Slopes = append(m.Slopes, 0.3*r.NormFloat64())
 		}

@@ -24,6 +24,7 @@ type onnxCall struct {
 	options layers.AttentionOptions // options that aren't nodes: Scale, Softcap and Dropout, and the Mask's Causal, Window, Offset and Slopes
 
 	offsets, lengths []int         // (B); nil for none
+	documents        []int         // (B, P+S); nil for none
 	allow, bias      *tensor.Dense // right-aligned to (B, H, T, P+S); nil for none
 
 	q                  []float64 // (B, H, T, K)
@@ -56,8 +57,8 @@ func (c *onnxCall) String() string {
 		return t.Shape()
 	}
 	o := c.options
-	return fmt.Sprintf("%+v, scale %v, softcap %v, dropout %v, causal %t, window %+v, offset %d, offsets %v, lengths %v, slopes %v, allow %v, bias %v",
-		c.onnxSizes, o.Scale, o.Softcap, o.Dropout, o.Mask.Causal, o.Mask.Window, o.Mask.Offset, c.offsets, c.lengths, o.Mask.Slopes, shape(c.allow), shape(c.bias))
+	return fmt.Sprintf("%+v, scale %v, softcap %v, dropout %v, causal %t, window %+v, offset %d, offsets %v, lengths %v, documents %v, slopes %v, allow %v, bias %v",
+		c.onnxSizes, o.Scale, o.Softcap, o.Dropout, o.Mask.Causal, o.Mask.Window, o.Mask.Offset, c.offsets, c.lengths, c.documents, o.Mask.Slopes, shape(c.allow), shape(c.bias))
 }
 
 // onnxResults are the outputs of a call, and the gradients of a cost with respect to its inputs.
@@ -86,6 +87,8 @@ func (c *onnxCall) sees(b, h, t, j int) bool {
 	}
 	switch {
 	case c.lengths != nil && j >= c.lengths[b]:
+		return false
+	case c.documents != nil && (p < 0 || p >= c.keys() || c.documents[b*c.keys()+p] != c.documents[b*c.keys()+j]):
 		return false
 	case m.Causal && j > p:
 		return false

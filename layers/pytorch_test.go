@@ -106,6 +106,7 @@ func TestPyTorch(t *testing.T) {
 		{"seq2seq", seq2seqSubject},
 		{"classifier", classifierSubject},
 		{"contrastive", contrastiveSubject},
+		{"documents", maskedSubject},
 	} {
 		family.compare(t, false)
 	}
@@ -119,6 +120,7 @@ func TestPyTorchComposed(t *testing.T) {
 		{"masks", maskedSubject},
 		{"gated_block", gatedBlockSubject},
 		{"relative", relativeSubject},
+		{"documents", maskedSubject},
 	} {
 		family.compare(t, true)
 	}
