@@ -108,7 +108,7 @@ func (a *Attention[F]) perGroup() int {
 func (a *Attention[F]) seen(b, t0, t1, j0, j1, cols int) (first, start, stop int) {
 	first, end := a.Mask.span(b, t0, t1)
 	start, stop = max(first, j0), min(end, j1)
-	if start >= stop {
+	if start >= stop || a.Mask.hidden(b, t0, t1, start, stop) {
 		return first, j0, j0
 	}
 	return first, start - (start-j0)%cols, stop

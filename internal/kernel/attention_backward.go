@@ -133,7 +133,7 @@ func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, group
 	_, end := a.Mask.span(b, 0, queries)
 	s.prepare(a, b)
 	var keyPanel, valuePanel int
-	if columns := min(j1, end) - j0; columns > 0 && t0 < t1 {
+	if columns := min(j1, end) - j0; columns > 0 && t0 < t1 && !a.Mask.hidden(b, t0, t1, j0, j1) {
 		s.keys, keyPanel = s.packed(s.keys, a.k.from(b, group, j0), a.k.Row, columns, a.Width)
 		s.values, valuePanel = s.packed(s.values, a.v.from(b, group, j0), a.v.Row, columns, a.Value)
 	}

@@ -115,9 +115,9 @@ func (a *Attention[F]) touched(backward bool) []bool {
 				bias = bias[broadcastRow(a.Mask.BiasShape, b, h, t):]
 			}
 			start, end := a.Mask.span(b, t, t+1)
-			d, p := a.Mask.Documents, a.Mask.position(b, t)
+			d, blocks, p := a.Mask.Documents, a.Mask.Blocks, a.Mask.position(b, t)
 			for j := start; j < end && !bad; j++ {
-				if (allow == nil || allow[j]) && (d == nil || d.same(b, p, j)) && (bias == nil || bias[j] != inf) {
+				if (allow == nil || allow[j]) && (d == nil || d.same(b, p, j)) && (blocks == nil || blocks.sees(p, j)) && (bias == nil || bias[j] != inf) {
 					bad = badKey[j] || badValue[j] && keep[j] != 0 || bias != nil && !portable.Finite(bias[j])
 				}
 			}

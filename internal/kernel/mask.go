@@ -21,6 +21,7 @@ type Mask[F Float] struct {
 
 	KeyLengths []int      // number of valid keys of each batch element
 	Documents  *Documents // nil means that a row is one document
+	Blocks     *Blocks    // positions of queries, and keys; nil means all
 	Allow      []bool     // true means attend
 	AllowShape [4]int     // an axis of size 1 broadcasts, except the last: keys past its end are masked
 
@@ -116,7 +117,7 @@ func (m *Mask[F]) query(r int) (b, h, t int) {
 
 // scored reports whether the mask may change a score within a query's span.
 func (m *Mask[F]) scored() bool {
-	return m.Allow != nil || m.Bias != nil || m.Slopes != nil || m.Documents != nil && m.Documents.scattered
+	return m.Allow != nil || m.Bias != nil || m.Slopes != nil || m.Blocks != nil || m.Documents != nil && m.Documents.scattered
 }
 
 // apply adds slope and bias to the scores of query (b, h, t) for the keys from j0 on, which must be in the query's
@@ -134,6 +135,9 @@ func (m *Mask[F]) apply(scores []F, b, h, t, j0 int) {
 	}
 	if m.Allow != nil {
 		body.forbid(scores, m.Allow[broadcastRow(m.AllowShape, b, h, t)+j0:][:len(scores)])
+	}
+	if m.Blocks != nil {
+		hideBlocks(m.Blocks, scores, m.position(b, t), j0)
 	}
 	if d := m.Documents; d != nil && d.scattered {
 		forbidOthers(d, scores, b, m.position(b, t), j0)

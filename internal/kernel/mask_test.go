@@ -68,6 +68,9 @@ func (m *Mask[F]) random(r *rand.Rand) {
 	if r.IntN(4) == 0 {
 		m.Documents = documents(keys, randomDocuments(r, m.Shape[0], keys)...)
 	}
+	if r.IntN(5) == 0 {
+		m.Blocks = randomBlocks(r, 1+r.IntN(2*max(queries, keys)), 1+r.IntN(keys+70))
+	}
 	if r.IntN(4) == 0 {
 		m.AllowShape = broadcast()
 		m.Allow = make([]bool, product4(m.AllowShape))
@@ -102,11 +105,19 @@ func randomDocuments(r *rand.Rand, rows, keys int) []int {
 	return numbers
 }
 
+// randomBlocks returns Blocks with some full, some empty and some other blocks.
+func randomBlocks(r *rand.Rand, queries, keys int) *Blocks {
+	scale, salt := []int{1, 10, 64, 100}[r.IntN(4)], r.Uint64()
+	return NewBlocks(queries, keys, func(t, j int) bool {
+		return rand.New(rand.NewPCG(salt, uint64(t/scale*1000+j/scale))).IntN(2) == 0
+	})
+}
+
 func product4(s [4]int) int { return s[0] * s[1] * s[2] * s[3] }
 
 func (m *Mask[F]) String() string {
-	return fmt.Sprintf("shape %v, causal %t, offset %d %d, window %+v, lengths %v, documents %v, allow %v, bias %v, slopes %v",
-		m.Shape, m.Causal, m.Offset, m.Offsets, m.Window, m.KeyLengths, m.Documents, m.AllowShape, m.BiasShape, m.Slopes)
+	return fmt.Sprintf("shape %v, causal %t, offset %d %d, window %+v, lengths %v, documents %v, blocks %t, allow %v, bias %v, slopes %v",
+		m.Shape, m.Causal, m.Offset, m.Offsets, m.Window, m.KeyLengths, m.Documents, m.Blocks != nil, m.AllowShape, m.BiasShape, m.Slopes)
 }
 
 // naive applies the mask to the score of one query and one key, directly from the definitions.
@@ -130,6 +141,7 @@ func (m *Mask[F]) naive(score F, b, h, t, j int) F {
 		m.Window != nil && m.Window.Left >= 0 && j < p-m.Window.Left,
 		m.Window != nil && m.Window.Right >= 0 && j > p+m.Window.Right,
 		m.KeyLengths != nil && j >= m.KeyLengths[b],
+		m.Blocks != nil && !m.Blocks.sees(p, j),
 		m.Documents != nil && (p < 0 || p >= m.Shape[3] || m.Documents.numbers[b*m.Shape[3]+p] != m.Documents.numbers[b*m.Shape[3]+j]),
 		m.Allow != nil && (j >= m.AllowShape[3] || !m.Allow[index(m.AllowShape)]),
 		m.Bias != nil && (j >= m.BiasShape[3] || m.Bias[index(m.BiasShape)] == inf):
@@ -202,7 +214,7 @@ func TestMaskRanges(t *testing.T) {
 	for range 300 {
 		m := Mask[float64]{Shape: [4]int{1 + r.IntN(2), 1, 1 + r.IntN(8), 1 + r.IntN(8)}}
 		m.random(r)
-		m.Slopes, m.Bias = nil, nil
+		m.Slopes, m.Bias, m.Blocks = nil, nil, nil
 		if m.Allow != nil { // only its last axis matters for spans
 			for i := range m.Allow {
 				m.Allow[i] = true
