@@ -6,6 +6,8 @@ import (
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // TestOptionsArrive sets every option and every part of the mask. The op's fields with the same names must have the
@@ -30,6 +32,8 @@ func TestOptionsArrive(t *testing.T) {
 				field.Set(reflect.ValueOf([]float64{float64(number)}))
 			case **Window:
 				field.Set(reflect.ValueOf(&Window{Left: number, Right: number}))
+			case **BlockMask:
+				field.Set(reflect.ValueOf(must.Get(NewBlockMask(number, number, func(int, int) bool { return true }))(t)))
 			case **G.Node:
 				field.Set(reflect.ValueOf(G.NewTensor(g, tensor.Float64, 1, G.WithShape(number), G.WithName(part.Type().Field(i).Name))))
 			default:

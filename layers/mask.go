@@ -3,6 +3,7 @@ package layers
 import (
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/ops"
 )
 
@@ -10,9 +11,9 @@ import (
 // Mask masks no key. The weight of a masked key is exactly zero. The key and its value affect neither the output nor a
 // gradient, even if they hold NaN. If all keys of a query are masked, the query's output and gradients are zero.
 //
-// Causal, Window, Documents and Slopes use positions. Key j is at position j. Query i is at position p = P + Offset +
-// i, where P is the number of past keys in the options. So without past keys and offsets, the positions of queries and
-// of keys both count from 0, even if T ≠ S.
+// Causal, Window, Documents, Blocks and Slopes use positions. Key j is at position j. Query i is at position p = P +
+// Offset + i, where P is the number of past keys in the options. So without past keys and offsets, the positions of
+// queries and of keys both count from 0, even if T ≠ S.
 //
 // Allow and Bias broadcast, right-aligned, to the shape of the scores: (B, H, T, S), or (B, T, S) or (T, S) if the
 // queries have no head or batch axis. S includes past keys. If the last axis of Allow or Bias is shorter than S, the
@@ -44,6 +45,10 @@ type Mask struct {
 	// documents, if the keys of each document adjoin. If the model's Positions depend on more than distances, let them
 	// restart in each document: see Build.Positions.
 	Documents *G.Node
+
+	// Blocks lets a query at position p attend to key j if its function says so; nil for no limit. It must have at
+	// least the positions of all queries and all S keys.
+	Blocks *BlockMask
 
 	// Allow is a node of dtype tensor.Bool: true where a query may attend to a key.
 	Allow *G.Node
@@ -81,6 +86,7 @@ func (w *Window) valid() bool { return min(w.Left, w.Right) >= -1 }
 // ops returns the mask in the form of package ops.
 func (m Mask) ops() ops.Mask {
 	return ops.Mask{
+		Blocks: (*kernel.Blocks)(m.Blocks),
 		Causal: m.Causal, Window: (*ops.Window)(m.Window), Offset: m.Offset, Offsets: m.Offsets,
 		KeyLengths: m.KeyLengths, Allow: m.Allow, Bias: m.Bias, Slopes: m.Slopes, Documents: m.Documents,
 	}

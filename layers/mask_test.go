@@ -186,6 +186,7 @@ func TestTheFutureCannotLeak(t *testing.T) {
 		"documents": {0, func(c *bench) layers.Mask {
 			return layers.Mask{Documents: c.ints("documents", []int{0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 3, 3, 3}, 2, 7)}
 		}, layers.AttentionConfig{}},
+		"blocks":  {0, func(c *bench) layers.Mask { return layers.Mask{Blocks: c.blocks(7, 7)} }, layers.AttentionConfig{}},
 		"softcap": {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{Softcap: 0.5}},
 		"dropout": {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{Dropout: 0.3}},
 		"all": {1, func(c *bench) layers.Mask {
@@ -295,6 +296,26 @@ func TestOtherDocumentsCannotLeak(t *testing.T) {
 		}
 	}
 	hide(t, cases)
+}
+
+// TestBlocksCannotLeak changes the rows of keys that a BlockMask hides from all queries but their own.
+func TestBlocksCannotLeak(t *testing.T) {
+	var cases []hidingCase
+	for _, config := range []layers.AttentionConfig{{Heads: 2}, {Heads: 4, KeyValueHeads: 2, Softcap: 0.5, Dropout: 0.3}} {
+		cases = append(cases, hidingCase{
+			name: fmt.Sprintf("%d heads", config.Heads), shape: []int{2, 7, 8}, hidden: func(_, i int) bool { return i%3 == 1 },
+			build: func(c *bench, x *G.Node) *G.Node {
+				m := must.Get(layers.NewBlockMask(7, 7, func(query, key int) bool { return key%3 != 1 || query == key }))(c)
+				return c.node(c.multiHead(8, config).Forward(c.b, x, x, x, layers.Mask{Blocks: m}))
+			},
+		})
+	}
+	hide(t, cases)
+}
+
+// blocks returns a BlockMask in which each query sees all keys.
+func (c *bench) blocks(T, S int) *layers.BlockMask {
+	return must.Get(layers.NewBlockMask(T, S, func(int, int) bool { return true }))(c)
 }
 
 // TestPaddingCannotMatter changes padding, also to NaN and infinity: no result may change.

@@ -46,6 +46,8 @@ func TestOptionErrors(t *testing.T) {
 		{"batch", nil, []int{1, 2, 5, 6}, []int{1, 2, 5, 4}, func(*bench) options { return options{} }, []string{"batch", "(1, 2, 5, 6)"}},
 		{"lengths of keys and values", nil, nil, []int{2, 2, 4, 4}, func(*bench) options { return options{} }, []string{"agree in K and S", "(2, 2, 4, 4)"}},
 
+		{"blocks of too few keys", nil, nil, nil, func(c *bench) options { return options{Mask: mask{Blocks: c.blocks(9, 4)}} }, []string{"Mask.Blocks", "(3, 5)", "(9, 4)"}},
+		{"blocks of too few queries", nil, nil, nil, func(c *bench) options { return options{Mask: mask{Offset: 1, Blocks: c.blocks(3, 5)}} }, []string{"Mask.Blocks", "(4, 5)", "(3, 5)"}},
 		{"documents of another length", nil, nil, nil, func(c *bench) options {
 			return options{Mask: mask{Documents: c.ints("documents", make([]int, 6), 2, 3)}}
 		}, []string{"Mask.Documents", "(2, 5)", "(2, 3)"}},

@@ -72,6 +72,10 @@ func (c *onnxCall) drawMask(r *rand.Rand) {
 		}
 	}
 	if some(4) {
+		modulus, far := 1+r.IntN(5), r.IntN(c.keys()+1)
+		c.blocks = func(query, key int) bool { return key%modulus == 0 || query-key < far && key-query < far }
+	}
+	if some(4) {
 		for range c.B {
 			number, length, scattered := 9, 1+r.IntN(c.keys()), some(4)
 			for j := range c.keys() {
