@@ -52,3 +52,55 @@ func Example_documents() {
 	// Output:
 	// equal up to rounding: true
 }
+
+// Functions become masks.
+func Example_blockMask() {
+	longformer := func(query, key int) bool { // Beltagy et al., 2020
+		return query == 0 || key == 0 || query-key >= 0 && query-key <= 1
+	}
+	dilated := func(query, key int) bool { // Child et al., 2019
+		return query >= key && query-key <= 2 && (query-key)%2 == 0
+	}
+	square := func(query, key int) bool { // the pixels around a pixel, in rows of 4
+		return max(query/4-key/4, key/4-query/4, query%4-key%4, key%4-query%4) <= 1
+	}
+	const T = 8
+	prefix, err := layers.NewBlockMask(T, T, func(query, key int) bool {
+		return key < 3 || key <= query // a prefix that all tokens see, then causal (Raffel et al., 2020)
+	})
+	check(err)
+
+	// picture shows which keys the queries see: with scores of 0, the output is the mean of the values that they see.
+	picture := func(m *layers.BlockMask) {
+		b, g := &layers.Build{}, G.NewGraph()
+		matrix := func(name string, values []float64) *G.Node {
+			value := tensor.New(tensor.WithShape(T, T), tensor.WithBacking(values))
+			return G.NewMatrix(g, tensor.Float64, G.WithShape(T, T), G.WithName(name), G.WithValue(value))
+		}
+		identity := make([]float64, T*T)
+		for i := range T {
+			identity[i*T+i] = 1
+		}
+		q, k, v := matrix("q", make([]float64, T*T)), matrix("k", identity), matrix("v", identity)
+		y, err := layers.ScaledDotProduct(b, q, k, v, layers.AttentionOptions{Mask: layers.Mask{Blocks: m}})
+		check(err)
+		for i, weight := range run(y) {
+			fmt.Print(map[bool]string{true: "x", false: "."}[weight > 0])
+			if i%T == T-1 && i < T*T-1 {
+				fmt.Print(" ")
+			}
+		}
+		fmt.Println()
+	}
+	picture(prefix)
+	for _, sees := range []func(query, key int) bool{longformer, dilated, square} {
+		m, err := layers.NewBlockMask(T, T, sees)
+		check(err)
+		picture(m)
+	}
+	// Output:
+	// xxx..... xxx..... xxx..... xxxx.... xxxxx... xxxxxx.. xxxxxxx. xxxxxxxx
+	// xxxxxxxx xx...... xxx..... x.xx.... x..xx... x...xx.. x....xx. x.....xx
+	// x....... .x...... x.x..... .x.x.... ..x.x... ...x.x.. ....x.x. .....x.x
+	// xx..xx.. xxx.xxx. .xxx.xxx ..xx..xx xx..xx.. xxx.xxx. .xxx.xxx ..xx..xx
+}
