@@ -54,6 +54,7 @@ type Attention[F Float] struct {
 	Scale F
 
 	Softcap F                // c, which replaces each score s with c·tanh(s/c); 0 means no cap
+	Score   ScoreFunc        // changes each score after the cap and before M; nil means none
 	Groups  int              // G, the number of heads of keys and values: query head h reads head h·G/H; 0 means H
 	Dropout AttentionDropout // dropout of the weights
 
@@ -129,12 +130,12 @@ func (a *Attention[F]) tileQueries() int {
 
 // prepare sets the fields of the scratch that depend on batch element b.
 func (s *attentionScratch[F]) prepare(a *Attention[F], b int) {
-	s.reach, s.changes = a.Mask.reach(b), a.Softcap > 0 || a.Mask.scored() || a.Mask.Documents != nil
+	s.reach, s.changes = a.Mask.reach(b), a.Softcap > 0 || a.Score != nil || a.Mask.scored() || a.Mask.Documents != nil
 }
 
-// maskRow caps and masks the scores of one query for the keys from j0 on. It returns the bounds of the visible part, in
-// which a masked score becomes −Inf, and leaves the rest unchanged. If capped isn't nil, it receives the scores after
-// the cap and before the mask.
+// maskRow caps, changes and masks the scores of one query for the keys from j0 on. It returns the bounds of the visible
+// part, in which a masked score becomes −Inf, and leaves the rest unchanged. If capped isn't nil, it receives the
+// scores after the cap, unless neither Softcap nor Score is set.
 func (a *Attention[F]) maskRow(scores, capped []F, b, h, t, j0 int) (from, stop int) {
 	from, stop = a.Mask.reach(b).bounds(t, j0, len(scores))
 	return a.maskSeen(scores, capped, b, h, t, j0, from, stop)
@@ -151,9 +152,12 @@ func (a *Attention[F]) maskSeen(scores, capped []F, b, h, t, j0, from, stop int)
 	scores = scores[from:stop]
 	if a.Softcap > 0 {
 		bodyOf[F]().softcap(scores, scores, a.Softcap)
-		if capped != nil {
-			copy(capped[from:stop], scores)
-		}
+	}
+	if capped != nil && (a.Softcap > 0 || a.Score != nil) {
+		copy(capped[from:stop], scores)
+	}
+	if a.Score != nil {
+		changeRow(a.Score, scores, scores, h, a.Mask.position(b, t), j0+from)
 	}
 	if a.Mask.scored() {
 		a.Mask.apply(scores, b, h, t, j0+from)

@@ -213,13 +213,16 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 	if a.drops() {
 		s.body.skipMul(s.scores[:size], s.scores[:size], s.keep[:size])
 	}
-	if a.dbias == nil && a.Softcap <= 0 {
+	if a.dbias == nil && a.Softcap <= 0 && a.Score == nil {
 		return
 	}
 	for i := range m {
 		grads := s.grads[i*pitch:][:n]
 		if a.dbias != nil {
 			Axpy(a.dbias[broadcastRow(a.Mask.BiasShape, b, h, i0+i)+j0:], 1, grads)
+		}
+		if a.Score != nil {
+			changeRowGrad(a.Score, grads, s.capped[i*pitch:][:n], grads, h, a.Mask.position(b, i0+i), j0)
 		}
 		if a.Softcap > 0 {
 			s.body.softcapGrad(grads, s.capped[i*pitch:][:n], grads, a.Softcap)

@@ -66,6 +66,11 @@ func BenchmarkAttentionOptions(b *testing.B) {
 		}},
 		{"groups2", long, 2, func(a *Attention[float32]) {}},
 		{"softcap", long, 0, func(a *Attention[float32]) { a.Softcap = 30 }},
+		{"score", long, 0, func(a *Attention[float32]) {
+			a.Score = func(score float64, head, query, key int) (value, derivative float64) {
+				return score + float64(key-query)/1024, 1
+			}
+		}},
 		{"slopes", long, 0, func(a *Attention[float32]) { a.Mask.Slopes = []float32{0.5, 0.25, 0.125, 0.0625} }},
 		{"dropout", long, 0, func(a *Attention[float32]) { a.Dropout.P = 0.1 }},
 		{"decode1", [4]int{1, 4, 1, 1024}, 0, func(a *Attention[float32]) { a.Mask.Offset = 1023 }},

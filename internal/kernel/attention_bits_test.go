@@ -14,7 +14,7 @@ import (
 // dividing the work.
 func TestAttentionIsTheSameBits(t *testing.T) {
 	for _, shape := range [][4]int{{1, 1, 300, 300}, {1, 3, 500, 500}, {2, 5, 130, 257}, {30, 2, 16, 16}} {
-		for _, option := range []string{"none", "bias", "window", "groups", "dropout", "documents", "blocks", "single"} {
+		for _, option := range []string{"none", "bias", "window", "groups", "dropout", "documents", "blocks", "score", "single"} {
 			groups := 0
 			switch option {
 			case "groups":
@@ -35,6 +35,8 @@ func TestAttentionIsTheSameBits(t *testing.T) {
 				c.a.Mask.Documents = documents(shape[3], randomDocuments(rand.New(rand.NewPCG(1, 1)), shape[0], shape[3])...)
 			case "blocks":
 				c.a.Mask.Blocks = randomBlocks(rand.New(rand.NewPCG(1, 1)), shape[2], shape[3])
+			case "score":
+				c.a.Score = wavy
 			case "dropout":
 				c.a.Dropout = AttentionDropout{P: 0.3, Seed: 1}
 			case "single":

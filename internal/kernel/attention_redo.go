@@ -65,6 +65,10 @@ func (a *Attention[F]) redoBackward() {
 			if a.dbias != nil {
 				a.dbias[broadcastRow(a.Mask.BiasShape, b, h, t)+j] += d
 			}
+			if a.Score != nil {
+				_, slope := a.Score(float64(capped[j]), h, a.Mask.position(b, t), j)
+				d *= F(slope)
+			}
 			if a.Softcap > 0 {
 				r := capped[j] / a.Softcap
 				d *= (1 - r) * (1 + r)
