@@ -81,3 +81,15 @@ func TestBlockMaskErrors(t *testing.T) {
 	must.Refuse(layers.NewBlockMask(3, -1, all))(t, "block mask: S must be at least 1, got -1")
 	must.Refuse(layers.NewBlockMask(1<<40, 1<<40, all))(t, "block mask: 1099511627776 queries")
 }
+
+// scoreSubject is attention with the Score wavy and, if the case has the option first, with a BlockMask.
+func scoreSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
+	a := must.Get(layers.NewMultiHeadAttention(p, f.Config.Dim, layers.AttentionConfig{Heads: f.Config.Heads, NoBias: true, Softcap: f.Config.Scale}))(t)
+	f.fill(t, p)
+	a.Score = wavy
+	var m layers.Mask
+	if f.Config.First {
+		m.Blocks = must.Get(layers.NewBlockMask(6, 6, onnxPrefix))(t)
+	}
+	return one(must.Get(a.Forward(b, inputs["x"], inputs["x"], inputs["x"], m))(t))
+}

@@ -80,12 +80,12 @@ func TestPackedDocuments(t *testing.T) {
 	}
 }
 
-// TestCachedDocuments decodes rows of several documents token by token, with a BlockMask that hides some keys, and
-// compares the outputs with a full pass.
+// TestCachedDocuments decodes rows of several documents token by token, with a BlockMask and a Score, and compares
+// the outputs with a full pass.
 func TestCachedDocuments(t *testing.T) {
 	const length = 9
 	a := must.Get(layers.NewMultiHeadAttention(newParams(t), 8, layers.AttentionConfig{Heads: 4, KeyValueHeads: 2}))(t)
-	a.Positions = layers.Rotary{}
+	a.Positions, a.Score = layers.Rotary{}, wavy
 	x, numbers := random(4, 2, length, 8), []int{0, 0, 0, 1, 1, 1, 1, 2, 2, 5, 4, 4, 5, 5, 4, 4, 5, 5}
 	blocks := must.Get(layers.NewBlockMask(length, length, func(query, key int) bool { return (query+key)%3 != 1 }))(t)
 	for _, composed := range []bool{false, true} {

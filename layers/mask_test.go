@@ -283,13 +283,15 @@ func TestOtherDocumentsCannotLeak(t *testing.T) {
 		"adjoining": {0, 0, 1, 1, 1, 2, 2, 4, 4, 4, 1, 1, 1, 1},
 		"scattered": {1, 0, 1, 0, 2, 1, 2, 0, 1, 1, 0, 1, 0, 0},
 	} {
-		for _, causal := range []bool{false, true} {
+		for i, causal := range []bool{false, true} {
 			for _, config := range []layers.AttentionConfig{{Heads: 2}, {Heads: 4, KeyValueHeads: 2, Softcap: 0.5, Dropout: 0.3}} {
 				cases = append(cases, hidingCase{
 					name: fmt.Sprintf("%s, causal %t, %d heads", name, causal, config.Heads), shape: []int{2, 7, 8},
 					hidden: func(b, i int) bool { return numbers[b*7+i] != 1 },
 					build: func(c *bench, x *G.Node) *G.Node {
-						return c.node(c.multiHead(8, config).Forward(c.b, x, x, x, layers.Mask{Causal: causal, Documents: c.ints("documents", numbers, 2, 7)}))
+						a := c.multiHead(8, config)
+						a.Score = []layers.ScoreFunc{nil, wavy}[i]
+						return c.node(a.Forward(c.b, x, x, x, layers.Mask{Causal: causal, Documents: c.ints("documents", numbers, 2, 7)}))
 					},
 				})
 			}

@@ -45,8 +45,17 @@ func drawCall(r *rand.Rand, maxSize int) (*onnxCall, onnxLayout) {
 	if some(3) {
 		c.options.Softcap = 0.2 + 2*r.Float64()
 	}
+	if some(4) {
+		c.options.Score = wavy
+	}
 	c.drawMask(r)
 	return c, l
+}
+
+// wavy is a ScoreFunc that depends on all of its arguments.
+func wavy(score float64, head, query, key int) (value, derivative float64) {
+	x := float64(query-key) / 100
+	return score + 0.3*math.Sin(score+float64(head)) - x*x/(1+x*x), 1 + 0.3*math.Cos(score+float64(head))
 }
 
 // drawMask gives the call a random mask.

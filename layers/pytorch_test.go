@@ -107,6 +107,7 @@ func TestPyTorch(t *testing.T) {
 		{"classifier", classifierSubject},
 		{"contrastive", contrastiveSubject},
 		{"documents", maskedSubject},
+		{"score", scoreSubject},
 	} {
 		family.compare(t, false)
 	}
@@ -121,6 +122,7 @@ func TestPyTorchComposed(t *testing.T) {
 		{"gated_block", gatedBlockSubject},
 		{"relative", relativeSubject},
 		{"documents", maskedSubject},
+		{"score", scoreSubject},
 	} {
 		family.compare(t, true)
 	}
