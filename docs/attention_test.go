@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/gradcheck"
 )
 
 // ints returns a node of shape (1, T).
@@ -103,4 +104,28 @@ func Example_blockMask() {
 	// xxxxxxxx xx...... xxx..... x.xx.... x..xx... x...xx.. x....xx. x.....xx
 	// x....... .x...... x.x..... .x.x.... ..x.x... ...x.x.. ....x.x. .....x.x
 	// xx..xx.. xxx.xxx. .xxx.xxx ..xx..xx xx..xx.. xxx.xxx. .xxx.xxx ..xx..xx
+}
+
+// A bias of your own, with its gradients.
+func Example_score() {
+	g, b := G.NewGraph(), &layers.Build{}
+	sequence := func(name string, shift int) *G.Node { // (T, H·K)
+		values := make([]float64, 5*4)
+		for i := range values {
+			values[i] = math.Sin(float64(i + shift))
+		}
+		return G.NewMatrix(g, tensor.Float64, G.WithShape(5, 4), G.WithName(name), G.WithValue(tensor.New(tensor.WithShape(5, 4), tensor.WithBacking(values))))
+	}
+	q, k, v := sequence("q", 0), sequence("k", 1), sequence("v", 2)
+
+	far := func(score float64, head, query, key int) (value, derivative float64) {
+		distance := math.Abs(float64(query - key))
+		return score - math.Log1p(distance)/float64(1+head), 1 // each head looks less far than the next one
+	}
+	y, err := layers.ScaledDotProduct(b, q, k, v, layers.AttentionOptions{Heads: 2, Score: far})
+	check(err)
+
+	fmt.Println(y.Shape(), gradcheck.Expr(G.Must(G.Sum(G.Must(G.Square(y)))), q, k, v)) // nil: the gradients are right
+	// Output:
+	// (5, 4) <nil>
 }
