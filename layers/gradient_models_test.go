@@ -106,7 +106,7 @@ func TestGradientsOfBlocks(t *testing.T) {
 			FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELUTanh, Gated: true}, OutputNorm: true,
 		},
 		"output norms, post-norm": {FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}, OutputNorm: true, PostNorm: true},
-		"only output norms": {FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}, Norm: layers.NormConfig{Eps: 0.01}, OutputNorm: true, NoInputNorm: true},
+		"only output norms":       {FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}, Norm: layers.NormConfig{Eps: 0.01}, OutputNorm: true, NoInputNorm: true},
 		"output norms, parallel":  {FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}, OutputNorm: true, Parallel: true},
 		"parallel":                {Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}, Parallel: true},
 		"gated, rms norms": {

@@ -36,6 +36,8 @@ type MultiHeadAttention struct {
 	// and Decoders set this field in their blocks.
 	Positions Positions
 
+	Score ScoreFunc // changes the scores; nil for none: see AttentionOptions
+
 	heads, groups int
 	jointNorm     bool
 	options       AttentionOptions // its mask has only a Window; attend adds the rest
@@ -225,7 +227,7 @@ func (a *MultiHeadAttention) attend(b *Build, query, q, k, v *G.Node, m Mask) (h
 		return nil, err
 	}
 	m.Window = o.Mask.Window.and(m.Window)
-	o.Mask = m
+	o.Mask, o.Score = m, a.Score
 	if b.CaptureWeights {
 		st, _, err := composed(b, q, k, v, o)
 		if err != nil {

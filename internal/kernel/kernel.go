@@ -66,6 +66,9 @@
 //	attention_redo.go        operands with NaN or infinities
 //	sinks.go                 scores that belong to no key
 //	mask.go                  which keys each query sees
+//	documents.go             which keys belong to the document of each query
+//	blocks.go                which keys each query sees, in blocks
+//	score.go                 functions that change scores
 //	dropout.go               which elements are dropped, from a seed and the element's index
 //
 // The other files hold loops, one family per file:
