@@ -129,3 +129,41 @@ func Example_score() {
 	// Output:
 	// (5, 4) <nil>
 }
+
+// A sink takes weight from the keys.
+func Example_sinks() {
+	b, g := &layers.Build{}, G.NewGraph()
+	column := func(name string, values ...float64) *G.Node {
+		value := tensor.New(tensor.WithShape(len(values), 1), tensor.WithBacking(values))
+		return G.NewMatrix(g, tensor.Float64, G.WithShape(len(values), 1), G.WithName(name), G.WithValue(value))
+	}
+	sinks := G.NewVector(g, tensor.Float64, G.WithShape(1), G.WithName("sinks"), G.WithValue(tensor.New(tensor.WithShape(1), tensor.WithBacking([]float64{2}))))
+	st, err := layers.ScaledDotProductStages(b, column("query", 1), column("keys", 0, 1, -1, 0.5), column("values", 1, 1, 1, 1), layers.AttentionOptions{Sinks: sinks})
+	check(err)
+	fmt.Printf("%.2f\n", run(st.Weights))
+	// Output:
+	// [0.08 0.21 0.03 0.13]
+}
+
+// Four experts, of which each token passes two.
+func Example_experts() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	check(err)
+	config := layers.FeedForwardConfig{
+		Hidden: 8, Gated: true, Activation: layers.SiLU, NoBias: true, // of each expert
+		Experts: &layers.ExpertsConfig{Count: 4, Top: 2, Balance: 0.01},
+	}
+	layer, err := layers.NewFeedForward(params, 4, config)
+	check(err)
+	b, g := &layers.Build{}, G.NewGraph()
+	x := G.NewTensor(g, tensor.Float64, 3, G.WithShape(1, 5, 4), G.WithName("x"), G.WithInit(G.Gaussian(0, 1)))
+	y, err := layer.Forward(b, x)
+	check(err)
+	routing := b.Routings()[0] // its nodes Chosen and Shares have shape (tokens, 2)
+	fmt.Println(y.Shape(), routing.Chosen.Shape(), routing.Shares.Shape())
+	shares := run(routing.Shares)
+	fmt.Printf("the shares of a token add up to %.3f\n", shares[0]+shares[1])
+	// Output:
+	// (1, 5, 4) (5, 2) (5, 2)
+	// the shares of a token add up to 1.000
+}
