@@ -170,3 +170,21 @@ func relativeSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build,
 	f.fill(t, p)
 	return one(must.Get(a.Forward(b, x, x, x, layers.Mask{Causal: f.Config.Causal}))(t))
 }
+
+func expertsSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
+	c := layers.FeedForwardConfig{Hidden: f.Config.Value, Activation: layers.SiLU, Gated: true, NoBias: f.Config.NoBias, Experts: f.Config.Experts}
+	l := must.Get(layers.NewFeedForward(p, f.Config.Dim, c))(t)
+	f.fill(t, p)
+	return one(must.Get(l.Forward(b, inputs["x"]))(t))
+}
+
+// gatedAttentionSubject is attention with norms and an output gate, or with sinks.
+func gatedAttentionSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
+	c := layers.AttentionConfig{Heads: f.Config.Heads, KeyValueHeads: f.Config.Value, NoBias: !f.Config.Bias, Sinks: !f.Config.Gated}
+	if f.Config.Gated {
+		c.OutputGate, c.QKNorm, c.NormEps = true, true, f.Config.Eps
+	}
+	a := must.Get(layers.NewMultiHeadAttention(p, f.Config.Dim, c))(t)
+	f.fill(t, p)
+	return one(must.Get(a.Forward(b, inputs["query"], inputs["query"], inputs["query"], layers.Mask{Causal: true}))(t))
+}

@@ -32,6 +32,7 @@ type fixture struct {
 		Buckets                     int
 		MaxDistance                 int `json:"max_distance"`
 		Scaling                     layers.RotaryScaling
+		Experts                     *layers.ExpertsConfig
 	}
 	Inputs, Params, Outputs, Weighting, Grads map[string]array
 }
@@ -108,6 +109,8 @@ func TestPyTorch(t *testing.T) {
 		{"contrastive", contrastiveSubject},
 		{"documents", maskedSubject},
 		{"score", scoreSubject},
+		{"experts", expertsSubject},
+		{"gated_attention", gatedAttentionSubject},
 	} {
 		family.compare(t, false)
 	}
@@ -123,6 +126,7 @@ func TestPyTorchComposed(t *testing.T) {
 		{"relative", relativeSubject},
 		{"documents", maskedSubject},
 		{"score", scoreSubject},
+		{"gated_attention", gatedAttentionSubject},
 	} {
 		family.compare(t, true)
 	}

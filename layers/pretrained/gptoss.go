@@ -30,7 +30,7 @@ var gptOss = architecture{
 			k.fail(unsupported("rope_parameters", nil, "an object, or no such key for the usual positions"))
 		}
 		k.gated(c)
-		c.Model.Block.FeedForward.Activation = layers.SiLU // whatever hidden_act says
+		c.Model.Block.FeedForward.Activation = layers.SiLU                  // whatever hidden_act says
 		window := cmp.Or(slidingWindow(c.Model), &layers.Window{Left: 127}) // the reference library needs one, even if no block has it
 		k.copy("attention_bias", (*not)(&c.Model.Block.Attention.NoBias), "sliding_window", &window)
 		k.only("swiglu_alpha", 1.702)
