@@ -22,10 +22,10 @@ func amxProduct(cores int, unit *amxUnit, g *gemmProduct[float32]) {
 	body := bodyOf[float32]()
 	w := take[amxWork](&body.matrices)
 	w.body, w.unit = body, unit
-	depth, cols := amxDepth, amxCols
+	depth, cols := amxRun, amxCols
 	w.keeps = false
 	if unit.pieces == 1 { // the sums must go on to the last term: the more columns, the less often A is packed
-		packed, kept := 8*amxDepth*amxCols/g.k, amxSums/g.m
+		packed, kept := 4*amxRun*amxCols/g.k, amxSums/g.m
 		if w.keeps = packed < cols && kept > packed; w.keeps {
 			packed = kept
 		} else {
