@@ -3,7 +3,10 @@ package kernel
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/heed-go/heed/internal/testseed"
@@ -379,7 +382,7 @@ func TestMatrixBFloat16(t *testing.T) {
 // TestMatrixSameBits checks that the number of cores and the transposes don't change a bit, with sizes that are divided
 // in every way.
 func TestMatrixSameBits(t *testing.T) {
-	shapes := [][3]int{{70, 100, 150}, {300, 40, 33}, {33, amxCols + 40, 40}, {40, 33, 2*amxRun + 150}}
+	shapes := [][3]int{{70, 100, 150}, {300, 40, 33}, {33, amxCols + 40, 40}, {40, 33, 2*amxRun + 150}, {33, 5958, 40}}
 	if quick() {
 		shapes = shapes[:2]
 	}
@@ -410,6 +413,55 @@ func TestMatrixSameBits(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestMatrixShares checks that each panel of B is packed once, that many products at once on one processor finish, and
+// that a panic in a task reaches the caller while other tasks wait for it.
+func TestMatrixShares(t *testing.T) {
+	const m, n, k = 300, 150, 2*amxRun + 40
+	set := amxModelSet()
+	unit := *set.amx3
+	set.amx3, unit.pays = &unit, func(int, int, int) bool { return true }
+	var packed atomic.Int64
+	across := unit.across
+	unit.across = func(dst []uint16, src []float32, ld, blocks int, e *amxExtremes) {
+		packed.Add(1)
+		across(dst, src, ld, blocks, e)
+	}
+	unit.tile = func(*amxTile) {}
+	use(t, set)
+	a, b := make([]float32, m*k), make([]float32, k*n)
+	product := func(cores int) { Gemm(cores, false, false, m, n, k, 1, a, k, b, n, 0, make([]float32, m*n), n) }
+	for _, cores := range []int{1, 2, 7} {
+		packed.Store(0)
+		if product(cores); packed.Load() != 5*3 {
+			t.Errorf("%d panels of B were packed on %d cores, want 5 panels for each of 3 runs", packed.Load(), cores)
+		}
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var products sync.WaitGroup
+	for range 4 {
+		products.Go(func() { product(5) })
+	}
+	products.Wait()
+	for _, failing := range []int64{1, 6, 15} {
+		packed.Store(0)
+		unit.across = func(dst []uint16, src []float32, ld, blocks int, e *amxExtremes) {
+			runtime.Gosched()
+			if packed.Add(1) == failing {
+				panic("failing")
+			}
+			across(dst, src, ld, blocks, e)
+		}
+		func() {
+			defer func() {
+				if got := recover(); got != "failing" {
+					t.Errorf("recovered %v from panel %d", got, failing)
+				}
+			}()
+			product(3)
+		}()
+	}
 }
 
 // TestMatrixAllocates checks that products allocate nothing, apart from the tiles in Go.
