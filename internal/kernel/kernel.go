@@ -44,6 +44,7 @@
 //
 //	amx.go                   divides C into blocks, and computes each
 //	amx_unit.go              the functions of a unit, the error bound, and for which sizes it is used
+//	kept.go                  panels of B that later products use
 //	amx_pack.go              splitting and packing of the operands
 //	amx_range.go             finds numbers that are too large or too small for the unit
 //	amx_model.go             the unit in Go, for tests; with the build tag amxmodel, amx_hook.go puts it to use
