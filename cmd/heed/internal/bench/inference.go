@@ -13,10 +13,11 @@ import (
 
 // prepareForward builds the forward pass alone, on the tokens of a training step.
 func (c GPT) prepareForward() (Step, error) {
-	model, _, err := c.model()
+	model, p, err := c.model()
 	if err != nil {
 		return Step{}, err
 	}
+	p.KeepPanels(true)
 	run, err := forward(c.Tokens(rand.New(rand.NewPCG(1, 1)), c.Batch), func(b *layers.Build, x *G.Node) (*G.Node, error) {
 		return model.Forward(b, x, layers.Mask{})
 	})
@@ -40,10 +41,11 @@ const decodePrompt = 128 // tokens per sequence before the first step
 // decoding returns a session whose sequences have decodePrompt tokens, and a function that adds one to each. A step
 // that finds no room begins again with the prompt.
 func (c GPT) decoding() (*decode.Session, func() error, error) {
-	model, _, err := c.model()
+	model, p, err := c.model()
 	if err != nil {
 		return nil, nil, err
 	}
+	p.KeepPanels(true)
 	s, err := decode.New(model, decode.Config{Batch: c.Batch})
 	if err != nil {
 		return nil, nil, err
@@ -91,6 +93,7 @@ func prepareEmbed() (Step, error) {
 	if err != nil {
 		return Step{}, err
 	}
+	p.KeepPanels(true)
 	run, err := forward(c.Tokens(rand.New(rand.NewPCG(1, 1)), c.Batch), func(b *layers.Build, x *G.Node) (*G.Node, error) {
 		states, err := model.States(b, x, layers.Mask{})
 		if err != nil {
