@@ -30,11 +30,11 @@ func amxProduct(cores int, unit *amxUnit, g *gemmProduct[float32]) {
 	body.matrices.Put(w)
 }
 
-// amxWork is a batch of products and its division into tasks. A stage multiplies all rows of a product's op(A) by a part
-// of its op(B): some columns, and some or all terms. A task computes one block of C for one stage. It packs its rows of
-// A, and the panels of B that no other task has packed yet. So cores wait for one another only if one is much slower:
-// for a panel of B, for a block of C in the stage before, or for the memory of the panels of the stage before that.
-// Tasks wait only for tasks with smaller numbers, which have begun earlier, so one of them can always go on.
+// amxWork is a batch of products and its division into tasks. A stage multiplies all rows of a product's op(A) by a
+// part of its op(B): some columns, and some or all terms. A task computes one block of C for one stage. It packs its
+// rows of A, and the panels of B that no other task has packed yet. Cores wait for one another only if one is much
+// slower: for a panel of B, for a block of C in the stage before, or for the memory of the panels of the stage before
+// that. Tasks wait only for tasks with smaller numbers, which have begun earlier, so one of them can always go on.
 type amxWork struct {
 	gemmProduct[float32]
 	body         *body[float32]
@@ -49,8 +49,9 @@ type amxWork struct {
 	kept         []float32       // the sums: blocks of 32×32, column of blocks by column of blocks
 }
 
-// divide chooses the stages and blocks. Each block packs its rows of A, so columns are divided only when the bands of
-// rows are low. Lower bands read B more often.
+// divide chooses the stages and blocks: for each worker at least four blocks, or two if other stages follow. Each block
+// packs its rows of A, so bands of rows are halved before columns are. Lower bands read B more often, which costs
+// little only if the second cache holds B.
 func (w *amxWork) divide() {
 	w.depth, w.width, w.keeps = amxRun, amxCols, false
 	if w.unit.pieces == 1 { // the sums must go on to the last term: the more columns, the less often A is packed
@@ -64,9 +65,16 @@ func (w *amxWork) divide() {
 	}
 	w.depth, w.width = min(w.depth, w.k), roundUp(gemmEven(w.n, w.width), amxSide)
 	w.cols, w.band = w.width, min(amxBand, roundUp(w.m, amxSide))
-	for divisible := w.workers > 1; divisible && w.blocks() < 4*w.workers; {
+	want, least := 4*w.workers, amxBand/4
+	if w.stages() > 1 {
+		want = 2 * w.workers
+	}
+	if 2*w.width*w.depth*w.unit.pieces <= amxFew {
+		least = amxSide
+	}
+	for divisible := w.workers > 1; divisible && w.blocks() < want; {
 		switch {
-		case w.band > amxBand/4:
+		case w.band > least:
 			w.band = roundUp(w.band/2, amxSide)
 		case w.cols > amxBand/2:
 			w.cols = roundUp(w.cols/2, amxSide)

@@ -88,7 +88,7 @@ func TestAMXProducts(t *testing.T) {
 		t.Skip("this processor can't run AMX")
 	}
 	r := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 10))
-	for _, s := range [][3]int{{128, 128, 128}, {250, 190, 150}, {150, 160, 1200}} {
+	for _, s := range [][3]int{{256, 256, 256}, {250, 190, 360}, {190, 160, 1100}} {
 		m, n, k := s[0], s[1], s[2]
 		number := func() float64 { return math.Ldexp(r.NormFloat64(), -r.IntN(60)) }
 		a, b := drawn[float32](m*k, number), drawn[float32](k*n, number)

@@ -12,7 +12,7 @@ type amxPanels struct {
 	depth, pieces int
 	data          []uint16
 	ranges        []amxRange
-	states        []atomic.Uint32 // of each run of a panel: see claim
+	states        []atomic.Uint32 // of each run of a panel: 2·round + 1 while it is packed, and then 2·round + 2
 }
 
 // reserve makes room for columns with depth terms. No panel is packed then.
@@ -23,9 +23,9 @@ func (b *amxPanels) reserve(cols, depth, pieces int) {
 	b.ranges, b.states = grown(b.ranges, n), amxCounters(b.states, n)
 }
 
-// claim returns a panel for columns from col on and a run from term on, and its range. If it isn't packed yet in this
-// round, which begins at 0, and no other task packs it, packed isn't nil: then the caller packs it, and calls packed. If
-// another task packs it, claim waits. Memory that is used again, for another part of B, begins a new round.
+// claim returns the panel for columns from col on and a run from term on, and its range. Rounds count from 0: memory
+// that is used again, for another part of B, begins a new round. If no task has packed the panel in this round, the
+// caller must: then packed isn't nil, and the caller adds 1 to it when done. If another task packs it, claim waits.
 func (b *amxPanels) claim(col, term, round int) (panel []uint16, r *amxRange, packed *atomic.Uint32) {
 	at := col/amxSide*roundUp(b.depth, bfloat16Terms) + term
 	x := col/amxSide*parts(b.depth, amxRun) + term/amxRun

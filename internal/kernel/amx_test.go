@@ -156,8 +156,8 @@ func TestMatrixErrors(t *testing.T) {
 	})
 }
 
-// TestMatrixLimits checks products just inside and just outside of the limits in amx_range.go. Inside, the unit computes
-// them, with errors below the bound. Outside, they have the bits of multiply-adds.
+// TestMatrixLimits checks products just inside and just outside of the limits in amx_range.go. Inside, the unit
+// computes them, with errors below the bound. Outside, they have the bits of multiply-adds.
 func TestMatrixLimits(t *testing.T) {
 	const large, small = 0x1.fffffep0, 0x1.234566p0 // with three pieces; below 2, and with a square below 2
 	most, flush := 0, 0                             // sums of amxRun products below 4·2^most are below 2¹²⁷; see amxFlush

@@ -12,7 +12,7 @@ package kernel
 //
 //   - 17 in the sums of 16 products inside an instruction, and of the two sums that it makes
 //   - 16 in adding the instructions of a run, one for 32 terms
-//   - 0.25 for products left out, and 1 for roundings of the products with small pieces: 97 of them, of sums below S/120
+//   - 0.25 for products left out, and 1 for the 97 roundings of products with small pieces, whose sums are below S/120
 //   - 0.25 for sums that the matrix unit flushes to zero; amxRange.safe ensures that they are small
 //   - k/512 in adding the runs
 //   - 2 for alpha and beta
@@ -29,6 +29,7 @@ const (
 	amxRun     = 1 << amxRunBits // terms of a run: C is updated once per run, which costs more than shorter panels save
 	amxCols    = 1024            // most columns for which B is packed at once; for a run, its pieces take 3 MB
 	amxBand    = 256             // most rows of C per task; for a run, their panels of A take 768 KB of the second cache
+	amxFew     = 1 << 20         // bytes of panels of B that stay in the second cache beside those of A
 
 	amxSums = 1 << 22 // most sums that are kept for all rows, if a product of bfloat16 has very many terms
 )
@@ -65,15 +66,16 @@ type amxTile struct {
 	beta   float32
 }
 
-// amxPays reports whether a product of three pieces on the matrix unit takes less time than multiply-adds. It assumes
-// that a block of 32×32 takes 5/8 of its time with multiply-adds, and that packing a panel takes as long. A prototype
-// had this rate on one core of a Xeon with AMX. On a Xeon without, packing a panel takes 0.6 to 1.7 times as long as a
-// block with multiply-adds; the second figure is for operands that come from memory. Below 64 terms, updating C takes
-// too much of the time. The errors don't matter for this choice: they are smaller than with multiply-adds from 2 terms
-// on, three times for 64 terms and five times for 1,024 (relative Frobenius error of normal numbers).
+// amxPays reports whether a product of three pieces should use the matrix unit: if its time on one core is at least a
+// quarter less than with multiply-adds, and it has at least 2²⁴ multiplications. Smaller products gain on one core, but
+// on several cores, starting and ending takes as long as the gain. The choice can't depend on the number of cores,
+// because the bits differ. The README has the measurements. In units of a block of 32×32 with multiply-adds, a block
+// takes 1/2 and packing a panel 3/4. The errors don't matter for this choice: they are smaller than with multiply-adds
+// from 2 terms on, three times for 64 terms and five times for 1,024 (relative Frobenius error of normal numbers).
 func amxPays(m, n, k int) bool {
 	down, across, terms := parts(m, amxSide), parts(n, amxSide), roundUp(k, bfloat16Terms)
-	return k >= 64 && 8*int64(m)*int64(n)*int64(k) > 5*amxSide*amxSide*int64(terms)*int64(down*across+down+across)
+	work := int64(m) * int64(n) * int64(k)
+	return k >= 64 && work >= 1<<24 && 16*work > 5*amxSide*amxSide*int64(terms)*int64(2*down*across+3*(down+across))
 }
 
 // amxPaysBFloat16 is like amxPays for products of bfloat16, where only packing a few rows or columns costs too much.

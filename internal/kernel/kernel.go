@@ -42,7 +42,9 @@
 //
 // Large products use a matrix unit, if the processor has one:
 //
-//	amx.go                   divides C into blocks, and computes each
+//	amx.go                   divides products among tasks
+//	amx_block.go             computes a block of C, the work of a task
+//	amx_panels.go            packed panels of B, which tasks share
 //	amx_unit.go              the functions of a unit, the error bound, and for which sizes it is used
 //	kept.go                  panels of B that later products use
 //	amx_pack.go              splitting and packing of the operands
