@@ -415,6 +415,42 @@ func TestMatrixSameBits(t *testing.T) {
 	})
 }
 
+// TestMatrixRandomBits checks that the number of cores doesn't change a bit of batches of products, with all kinds of
+// numbers and of strides. With bfloat16, the batches have one product.
+func TestMatrixRandomBits(t *testing.T) {
+	unusual := []float64{0, math.Inf(1), math.Inf(-1), math.NaN(), math.MaxFloat32, 0x1p-140, 0x1p-100, -0x1p100}
+	eachUnit(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 12))
+		for try := range testseed.Cases(24) {
+			rare := 20 << r.IntN(12)
+			number := func() float64 {
+				if r.IntN(rare) == 0 {
+					return unusual[r.IntN(len(unusual))]
+				}
+				return math.Ldexp(r.NormFloat64(), -r.IntN(1+try%3*20))
+			}
+			transA, transB, alpha, beta := variant[float32](r.IntN(36))
+			count, m, n, k := 1+r.IntN(3), 1+r.IntN(100), 1+r.IntN(100), 1+r.IntN(amxRun+200)
+			lda, ldb, ldc := k+r.IntN(3), n+r.IntN(3), n+r.IntN(3)
+			if transA {
+				lda += m
+			}
+			if transB {
+				ldb += k
+			}
+			strideA, strideB, strideC := r.IntN(9), r.IntN(9), m*ldc+r.IntN(9)
+			a, b := drawn[float32](2*strideA+max(m, k)*lda, number), drawn[float32](2*strideB+max(k, n)*ldb, number)
+			c := drawn[float32](count*strideC, number)
+			sameOnAnyCores(t, func(cores int) []float32 {
+				x, y := slices.Clone(c), slices.Clone(c)
+				GemmBatch(cores, count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, beta, x, ldc, strideC)
+				GemmBFloat16(cores, transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, y, ldc, nil)
+				return append(x, y...)
+			})
+		}
+	})
+}
+
 // TestMatrixShares checks that each panel of B is packed once, that many products at once on one processor finish, and
 // that a panic in a task reaches the caller while other tasks wait for it.
 func TestMatrixShares(t *testing.T) {
