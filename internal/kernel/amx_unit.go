@@ -3,16 +3,16 @@ package kernel
 // Products on a matrix unit. Intel's AMX multiplies tiles of bfloat16 and adds the products in float32. A float32 is
 // the sum of three bfloat16, its pieces: the first one is x rounded, the next one is the rest rounded, and the last one
 // is what remains. A product of two float32 is the sum of nine products of pieces. We leave out the three least ones,
-// which are below 2⁻²⁶ of the product together.
+// which are below 2⁻²⁴ of the product together.
 //
 // C is computed in blocks of 32×32, and k in runs of 512 terms. A and B are packed in panels, which hold the pieces of
 // 32 rows of op(A), or of 32 columns of op(B), for the terms of a run. Each run is summed from zero, first the products
 // with small pieces, and then added to C. So the sum of a long product is rounded less often than with multiply-adds in
-// float32. With S = Σ|a||b| and 2⁻²⁴ as the unit, the errors of an element of op(A)·op(B) add up to at most 37 + k/512:
+// float32. With S = Σ|a||b| and 2⁻²⁴ as the unit, the errors of an element of op(A)·op(B) add up to at most 38 + k/512:
 //
 //   - 17 in the sums of 16 products inside an instruction, and of the two sums that it makes
 //   - 16 in adding the instructions of a run, one for 32 terms
-//   - 0.25 for products left out, and 1 for the 97 roundings of products with small pieces, whose sums are below S/120
+//   - 1 for products left out, and 1 for the 97 roundings of products with small pieces, whose sums are below S/120
 //   - 0.25 for sums that the matrix unit flushes to zero; amxRange.safe ensures that they are small
 //   - k/512 in adding the runs
 //   - 2 for alpha and beta

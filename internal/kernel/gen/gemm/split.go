@@ -126,8 +126,8 @@ func packAlong(pieces int, words Mem) {
 	x, y := ZMM(), ZMM()
 	VMOVUPS(Mem{Base: from}, x)
 	VMOVUPS(Mem{Base: from, Disp: 64}, y)
-	PREFETCHT0(Mem{Base: from, Disp: 512})
-	PREFETCHT0(Mem{Base: from, Disp: 576})
+	PREFETCHT0(Mem{Base: from, Index: ld, Scale: 1}) // the next line: no prefetcher of the processor knows where it begins
+	PREFETCHT0(Mem{Base: from, Index: ld, Scale: 1, Disp: 64})
 	lower, upper := s.split(x), s.split(y)
 	for i := range pieces {
 		z := s.join(lower[i], upper[i])
