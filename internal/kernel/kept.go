@@ -14,6 +14,7 @@ type Kept struct {
 	mu     sync.Mutex
 	keep   bool
 	w      *float32      // the first number of W
+	some   [64]float32   // numbers of W: nearly every step of a solver changes one of them
 	panels [2]*amxPanels // for one piece and for three
 }
 
@@ -35,8 +36,12 @@ func (k *Kept) of(unit *amxUnit, g *gemmProduct[float32]) *amxPanels {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.w != &g.b[0] {
-		k.w, k.panels = &g.b[0], [2]*amxPanels{}
+	some := k.some
+	for i := range some {
+		some[i] = g.b[i*((g.n-1)*g.ldb+g.k-1)/(len(some)-1)]
+	}
+	if k.w != &g.b[0] || k.some != some {
+		k.w, k.some, k.panels = &g.b[0], some, [2]*amxPanels{}
 	}
 	p := &k.panels[unit.pieces/2]
 	if *p == nil && k.keep && memory.Spare(2*roundUp(g.n, amxSide)*roundUp(g.k, bfloat16Terms)*unit.pieces) {

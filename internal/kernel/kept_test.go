@@ -52,6 +52,13 @@ func TestMatrixPanelsKept(t *testing.T) {
 			if got := keptProduct(1, 40, false, slices.Clone(w), &kept); !slices.Equal(got, keptProduct(1, 40, false, w, nil)) {
 				t.Error("panels of one matrix are used for another")
 			}
+			shifted := keptProduct(1, 40, false, w, &kept)
+			for i := range w {
+				w[i] *= 0.99
+			}
+			if got := keptProduct(1, 40, false, w, &kept); !slices.Equal(got, keptProduct(1, 40, false, w, nil)) || slices.Equal(got, shifted) {
+				t.Error("panels are used after all numbers have changed")
+			}
 			if kept.Forget(); len(kept.made()) > 0 || kept.w != nil {
 				t.Error("panels or the matrix stay in memory")
 			}
