@@ -184,7 +184,7 @@ func (p *Params) Summary() string {
 // KeepPanels(true) only after training, and KeepPanels(false) before other code changes values: code that writes into
 // the tensor of a Value, such as package gradcheck, or a solver whose gradients come from a graph for evaluation. A
 // Value that is replaced by another tensor is packed again. As a last resort, each product compares 64 numbers of its
-// matrix with what they were, so that it notices a step of a solver, but not a change of single numbers.
+// matrix with what they were. So it notices a step of a solver, but not a change of single numbers.
 func (p *Params) KeepPanels(keep bool) {
 	for _, q := range p.All() {
 		q.kept.Keep(keep)
