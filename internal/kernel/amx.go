@@ -49,9 +49,9 @@ type amxWork struct {
 	kept         []float32       // the sums: blocks of 32×32, column of blocks by column of blocks
 }
 
-// divide chooses the stages and blocks: for each worker at least four blocks, or two if other stages follow. Each block
-// packs its rows of A, so bands of rows are halved before columns are. Lower bands read B more often, which costs
-// little only if the second cache holds B.
+// divide chooses the stages and blocks: four blocks per worker, if there are several. Each block packs its rows of A,
+// so bands of rows are halved before columns are, and with several stages, columns are halved only for two blocks per
+// worker. Lower bands read B more often, which costs little only if the second cache holds B.
 func (w *amxWork) divide() {
 	w.depth, w.width, w.keeps = amxRun, amxCols, false
 	if w.unit.pieces == 1 { // the sums must go on to the last term: the more columns, the less often A is packed
@@ -66,21 +66,23 @@ func (w *amxWork) divide() {
 	w.depth, w.width = min(w.depth, w.k), roundUp(gemmEven(w.n, w.width), amxSide)
 	w.cols, w.band = w.width, min(amxBand, roundUp(w.m, amxSide))
 	want, least := 4*w.workers, amxBand/4
-	if w.stages() > 1 {
-		want = 2 * w.workers
+	if w.workers == 1 {
+		want = 0
 	}
 	if 2*w.width*w.depth*w.unit.pieces <= amxFew {
 		least = amxSide
 	}
-	for divisible := w.workers > 1; divisible && w.blocks() < want; {
-		switch {
-		case w.band > least:
-			w.band = roundUp(w.band/2, amxSide)
-		case w.cols > amxBand/2:
-			w.cols = roundUp(w.cols/2, amxSide)
-		default:
-			w.band, divisible = amxSide, false
-		}
+	for w.blocks() < want && w.band > least {
+		w.band = roundUp(w.band/2, amxSide)
+	}
+	if w.stages() > 1 {
+		want /= 2
+	}
+	for w.blocks() < want && w.cols > amxBand/2 {
+		w.cols = roundUp(w.cols/2, amxSide)
+	}
+	if w.blocks() < want {
+		w.band = amxSide
 	}
 	for i := range w.panels[:min(w.stages(), len(w.panels))] {
 		if w.own == nil {

@@ -10,15 +10,13 @@ import (
 	"slices"
 	"testing"
 
-	"golang.org/x/sys/cpu"
-
 	"github.com/heed-go/heed/internal/testseed"
 )
 
 // init lets tests use AMX if the command amxrun runs them; see its comment.
 func init() {
 	if os.Getenv("HEED_AMX_EMULATED") != "" {
-		instructionSets[0].runs = instructionSets[1].runs
+		instructionSets[0].runs = instructionSets[1].runs && amxPacks()
 	}
 }
 
@@ -111,8 +109,8 @@ func TestAMXProducts(t *testing.T) {
 
 // TestPacksOfAssembly compares the packing in assembly with the one in Go.
 func TestPacksOfAssembly(t *testing.T) {
-	if !cpu.X86.HasAVX512BW {
-		t.Skip("this processor has no AVX512BW")
+	if !amxPacks() {
+		t.Skip("this processor has no AVX512BW or no AVX512_BF16")
 	}
 	r := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 4))
 	units := map[int]*amxUnit{
