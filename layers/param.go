@@ -179,11 +179,11 @@ func (p *Params) Summary() string {
 // and of GOMEMLIMIT. Later runs don't pack these weights again, which saves up to a third of the time. Results have the
 // same bits. Without such a unit, KeepPanels changes nothing. Call it when no graph runs.
 //
-// The packed weights must not become stale. Load, Restore, Quantize and an Adapter's Merge drop them. Package train, and
-// each graph for training when it binds a parameter that it learns, call KeepPanels(false) or do the same. Call
-// KeepPanels(true) only after training, and KeepPanels(false) before other code changes values: code that writes into
-// the tensor of a Value, such as package gradcheck, or a solver whose gradients come from a graph for evaluation. A
-// Value that is replaced by another tensor is packed again. As a last resort, each product compares 64 numbers of its
+// The packed weights must not become stale. Load, Restore, Quantize and an Adapter's Merge drop them. Package train
+// calls KeepPanels(false), and a graph for training does the same for each parameter that it learns, when it is built.
+// Call KeepPanels(true) only after training, and KeepPanels(false) before other code changes values: code that writes
+// into the tensor of a Value, such as package gradcheck, or a solver whose gradients come from a graph for evaluation.
+// A Value that is replaced by another tensor is packed again. As a last resort, each product compares 64 numbers of its
 // matrix with what they were. So it notices a step of a solver, but not a change of single numbers.
 func (p *Params) KeepPanels(keep bool) {
 	for _, q := range p.All() {
