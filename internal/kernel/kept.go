@@ -36,6 +36,9 @@ func (k *Kept) of(unit *amxUnit, g *gemmProduct[float32]) *amxPanels {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if !k.keep {
+		return nil
+	}
 	some := k.some
 	for i := range some {
 		some[i] = g.b[i*((g.n-1)*g.ldb+g.k-1)/(len(some)-1)]
@@ -44,7 +47,7 @@ func (k *Kept) of(unit *amxUnit, g *gemmProduct[float32]) *amxPanels {
 		k.w, k.some, k.panels = &g.b[0], some, [2]*amxPanels{}
 	}
 	p := &k.panels[unit.pieces/2]
-	if *p == nil && k.keep && memory.Spare(2*roundUp(g.n, amxSide)*roundUp(g.k, bfloat16Terms)*unit.pieces) {
+	if *p == nil && memory.Spare(2*roundUp(g.n, amxSide)*roundUp(g.k, bfloat16Terms)*unit.pieces) {
 		*p = &amxPanels{}
 		(*p).reserve(g.n, g.k, unit.pieces)
 	}
