@@ -176,8 +176,8 @@ func (p *Params) Summary() string {
 // KeepPanels says whether graphs for evaluation keep the weights of Linears also in packed form, as a matrix unit (AMX)
 // reads them. All graphs share this memory: 1.5 times the weights in float32, and half of them in bfloat16. The first
 // run whose products use the unit takes it, matrix by matrix, as long as the heap then takes at most half of the memory
-// and of GOMEMLIMIT. Later runs don't pack these weights again, which saves up to a third of the time. Results have the
-// same bits. Without such a unit, KeepPanels changes nothing. Call it when no graph runs.
+// and of GOMEMLIMIT. Later runs don't pack these weights again. Results have the same bits. Without such a unit,
+// KeepPanels changes nothing. Call it when no graph runs.
 //
 // The packed weights must not become stale. Load, Restore, Quantize and an Adapter's Merge drop them. Package train
 // calls KeepPanels(false), and a graph for training does the same for each parameter that it learns, when it is built.
