@@ -146,7 +146,7 @@ func TestAttributesTellNodesApart(t *testing.T) {
 // masks adds ops with different masks and options of attention.
 func masks(g *graph, add func(name string) func(n *G.Node, err error)) {
 	e := &ops.Env{}
-	x, side, ints, bias := g.in(2, 4, 3, 4), g.in(2, 3, 8), g.ints(2), g.in(3)
+	x, side, ints, bias, documents := g.in(2, 4, 3, 4), g.in(2, 3, 8), g.ints(2), g.in(3), g.ints(2, 3)
 	for i, m := range []ops.Mask{
 		{}, {Causal: true}, {Bias: bias}, {KeyLengths: ints}, {Causal: true, Offset: 1}, {Causal: true, Offset: -1}, {Causal: true, Offsets: ints},
 		{Causal: true, KeyLengths: ints}, {Window: &ops.Window{Left: 1, Right: 1}}, {Window: &ops.Window{Left: 1, Right: -1}}, {Window: &ops.Window{Left: 11}},
@@ -158,7 +158,7 @@ func masks(g *graph, add func(name string) func(n *G.Node, err error)) {
 	}
 	for i, c := range []ops.AttentionConfig{
 		{}, {Heads: 1}, {Heads: 2}, {Heads: 4}, {Heads: 4, Softcap: 1}, {Heads: 4, Softcap: 2}, {Heads: 4, Scale: 1}, {Heads: 4, Scale: 1.0000001},
-		{Heads: 4, Dropout: 0.1}, {Heads: 4, Dropout: 0.2},
+		{Heads: 4, Dropout: 0.1}, {Heads: 4, Dropout: 0.2}, {Heads: 4, Mask: ops.Mask{Documents: documents}},
 	} {
 		add(fmt.Sprint("attention side by side ", i))(ops.Attention(&ops.Env{Training: true, Seed: 1}, side, side, side, c))
 	}
