@@ -63,7 +63,7 @@ func schemes() map[string]layers.PositionsConfig {
 	table := layers.Choices()["positions"]
 	for name := range table.All {
 		text := name
-		for _, field := range []string{fmt.Sprint("max_len=", cacheCapacity), "buckets=8", "max_distance=7", `init={"kind":"normal","scale":1}`} {
+		for _, field := range []string{fmt.Sprint("max_len=", cacheCapacity), "buckets=8", "max_distance=7", `norm={"eps":0.01}`, `init={"kind":"normal","scale":1}`} {
 			if _, err := table.Parse(text + "," + field); err == nil {
 				text += "," + field
 			}

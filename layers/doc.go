@@ -52,6 +52,7 @@
 //	learned.go, sinusoidal.go     schemes that add vectors to embeddings
 //	rotary.go, rotary_scaling.go  a scheme that rotates queries and keys
 //	alibi.go, relative.go         schemes that add biases to scores
+//	disentangled.go               a scheme that adds products with distances to scores
 //	norm.go, dropout.go           Norm: LayerNorm or RMSNorm; Dropout
 //	activation.go                 ReLU, GELU, SiLU, tanh
 //	feedforward.go                FeedForward, gated or not

@@ -118,7 +118,7 @@ func TestExtremes(t *testing.T) {
 		return got(a.Forward(r.b, x, x, x, layers.Mask{}))
 	}
 	type window = layers.Window
-	mask := layers.Mask{Causal: true, Window: &window{Left: 2, Right: 1}, Slopes: []float64{0.5, 0.25}}
+	mask := layers.Mask{Causal: true, Window: &window{Left: 2, Right: 1}, Slopes: []float64{0.5, 0.25}, Distances: &layers.Distances{Buckets: 2, MaxDistance: 4}}
 	init := layers.Normal(0.1)
 	attention := layers.AttentionConfig{Heads: 2, QKNorm: true, NormEps: 1e-5, Softcap: 3, Dropout: 0.1, Window: mask.Window, Init: init, OutputInit: init}
 	feedForward := layers.FeedForwardConfig{Hidden: 4, Dropout: 0.1, Init: init, OutputInit: init}
@@ -180,6 +180,10 @@ func TestExtremes(t *testing.T) {
 		}),
 		trying(layers.AttentionOptions{Mask: mask, Heads: 2, KeyValueHeads: 2}, attend),
 		trying(mask, func(r *trial, c layers.Mask) *G.Node { return attend(r, layers.AttentionOptions{Mask: c, Heads: 2}) }),
+		trying(*mask.Distances, func(r *trial, c layers.Distances) *G.Node {
+			c.Keys, c.Queries = r.in(4, 4), r.in(4, 4)
+			return attend(r, layers.AttentionOptions{Mask: layers.Mask{Distances: &c}})
+		}),
 		trying(*mask.Window, func(r *trial, c layers.Window) *G.Node {
 			return attend(r, layers.AttentionOptions{Mask: layers.Mask{Window: &c}})
 		}),

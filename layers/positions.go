@@ -55,6 +55,7 @@ var singleSchemes = choices.Types[PositionsConfig]{What: "positions", Table: cho
 	choices.TypeOf[Rotary, PositionsConfig]("rotary", "queries and keys turned by angles that grow with the position"),
 	choices.TypeOf[ALiBi, PositionsConfig]("alibi", "scores lowered in proportion to the distance"),
 	choices.TypeOf[RelativeBias, PositionsConfig]("relative_bias", "a learned number for each distance, added to the scores, as in T5"),
+	choices.TypeOf[Disentangled, PositionsConfig]("disentangled", "learned vectors for distances, multiplied with queries and keys and added to the scores, as in DeBERTa"),
 }}
 
 // positionSchemes lists all position schemes that have a name.

@@ -35,29 +35,30 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 	shape := mask.known.Shape
 	queries, keys := shape[2], shape[3]
 	rows := func(data []F, heads, length, width int) kernel.Rows[F] {
-		if c.Heads > 0 {
-			return kernel.SideRows(data, heads, length, width)
-		}
-		return kernel.HeadRows(data, heads, length, width)
+		return vectorsOf(c, data, heads, length, width)
 	}
-	// operands returns the queries, keys and values, and sets a.Mask from the mask's inputs.
-	operands := func(a *kernel.Attention[F], values []G.Value) (q, k, v kernel.Rows[F]) {
+	leading := append(G.Nodes{q, k, v}, c.Distances.nodes()...) // in front of the mask's inputs
+	// operands returns the queries, keys and values, and sets a.Mask and a.Distances. The argument grads has the
+	// gradients of the Distances, or is nil.
+	operands := func(a *kernel.Attention[F], values []G.Value, grads [][]F) (q, k, v kernel.Rows[F]) {
 		qs, ks, vs := read3[F](values, shape[0]*l.heads*queries*l.width, shape[0]*l.groups*keys*l.width, shape[0]*l.groups*keys*l.value)
-		a.Mask = mask.read(values[3:])
+		a.Mask = mask.read(values[len(leading):])
+		readDistances(a.Distances, c.Distances, values[3:], grads)
 		return rows(qs, l.heads, queries, l.width), rows(ks, l.groups, keys, l.width), rows(vs, l.groups, keys, l.value)
 	}
 
 	dropped := e.drop(c.Dropout)
 	state := &attentionState[F]{kernel: kernel.Attention[F]{
 		Width: l.width, Value: l.value, Groups: l.groups, Scale: F(c.Scale), Softcap: F(c.Softcap),
-		Dropout: kernel.AttentionDropout{P: dropped.p, Seed: dropped.seed, Stream: dropped.stream},
+		Dropout:   kernel.AttentionDropout{P: dropped.p, Seed: dropped.seed, Stream: dropped.stream},
+		Distances: kernelDistances[F](c.Distances),
 	}}
-	attrs := fmt.Sprintf("%v%v%v(%d,%d,%v,%v)%v", q.Shape(), k.Shape(), v.Shape(), c.Heads, c.KeyValueHeads, c.Scale, c.Softcap, m)
+	attrs := fmt.Sprintf("%v%v%v(%d,%d,%v,%v)%v%v", q.Shape(), k.Shape(), v.Shape(), c.Heads, c.KeyValueHeads, c.Scale, c.Softcap, m, c.Distances)
 	if dropped.p > 0 {
 		attrs += fmt.Sprintf(" dropout%v", dropped)
 	}
 	o := newOp("attention"+attrs, l.out, func(out []F, values []G.Value) {
-		q, k, v := operands(&state.kernel, values)
+		q, k, v := operands(&state.kernel, values, nil)
 		if state.lse == nil {
 			state.lse = make([]F, shape[0]*shape[1]*queries)
 		}
@@ -65,7 +66,10 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 		state.kernel.Forward(e.Cores, q, k, v, rows(out, l.heads, queries, l.value), state.lse)
 	})
 	o.shared, o.layer = state, c.Name
-	shapes := []tensor.Shape{q.Shape(), k.Shape(), v.Shape()}
+	var shapes []tensor.Shape
+	for _, n := range leading {
+		shapes = append(shapes, n.Shape())
+	}
 	if m.Bias != nil {
 		shapes = append(shapes, m.Bias.Shape())
 	}
@@ -75,19 +79,20 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 			state = owner.shared.(*attentionState[F])
 		}
 		given, want, shapes := len(inputs), o.DiffWRT(len(shapes)), slices.Clone(shapes)
-		if m.Bias != nil && !want[3] {
-			shapes[3] = nil
+		bias := len(leading)
+		if m.Bias != nil && !want[bias] {
+			shapes[bias] = nil
 		}
 		return joint(e, "attention.grad"+attrs, want, shapes, append(inputs[:given:given], out, g), nil, nil, func(grads [][]F, values []G.Value) {
-			q, k, v := operands(&state.kernel, values)
+			q, k, v := operands(&state.kernel, values, grads[3:])
 			out, g := read2[F](values[given:], l.out.TotalSize(), l.out.TotalSize())
 			var dbias []F
 			if m.Bias != nil {
-				dbias = grads[3]
+				dbias = grads[bias]
 			}
 			state.kernel.Backward(e.Cores, q, k, v, rows(out, l.heads, queries, l.value), rows(g, l.heads, queries, l.value), state.lse,
 				rows(grads[0], l.heads, queries, l.width), rows(grads[1], l.groups, keys, l.width), rows(grads[2], l.groups, keys, l.value), dbias)
 		})
 	}
-	return e.apply(o, append(G.Nodes{q, k, v}, mask.nodes...)...)
+	return e.apply(o, append(leading, mask.nodes...)...)
 }
