@@ -40,7 +40,8 @@ type Disentangled struct {
 
 // New makes the table of vectors, the parameter "weight" of shape (2·Buckets, D), or (2·MaxDistance, D) without
 // Buckets. Row Buckets or MaxDistance is that of distance 0.
-func (c Disentangled) New(p *Params, dim int, _ AttentionConfig) (Positions, error) {
+func (c Disentangled) New(p *Params, dim int, a AttentionConfig) (Positions, error) {
+	dim = cmp.Or(a.KeyInput, dim) // the blocks' width
 	c.MaxDistance = cmp.Or(c.MaxDistance, 128)
 	d := &disentangled{config: c, name: p.scopeName("disentangled positions")}
 	err := cmp.Or(positive(d.name, size{"Dim", dim}), c.buckets().Check(d.name), ops.CheckRate(d.name, c.Dropout))

@@ -42,8 +42,8 @@ type Positions interface {
 // PositionsConfig describes Positions, such as Learned, Rotary or NoPositions. You can define your own, but it can't be
 // written to JSON.
 type PositionsConfig interface {
-	// New makes the Positions. The argument dim is the width of the blocks, and the argument a describes their
-	// self-attention.
+	// New makes the Positions. The argument dim is the width of the embeddings, and the argument a describes the
+	// blocks' self-attention. If a.KeyInput isn't 0, it is the blocks' width; otherwise it is dim.
 	New(p *Params, dim int, a AttentionConfig) (Positions, error)
 }
 

@@ -78,12 +78,12 @@ func (m *Model) build() (err error) {
 // two of each feed-forward layer.
 func (c *Config) leastParams(l data.Layout) float64 {
 	// All numbers are floating-point: products of integers could overflow.
-	a, dim, blocks := c.Model.Block.Attention, float64(c.Model.Dim), float64(c.Model.Layers)
+	a, dim, blocks := c.Model.Block.Attention, float64(c.Model.Dim), float64(cmp.Or(c.Model.Shared, c.Model.Layers))
 	if l.TargetTokens > 0 { // a decoder too
 		blocks += cmp.Or(float64(c.DecoderLayers), blocks)
 	}
 	width := cmp.Or(a.HeadDim, c.Model.Dim/a.Heads)
 	heads := float64(a.Heads) * float64(width+cmp.Or(a.ValueDim, width))
 	hidden := float64(cmp.Or(c.Model.Block.FeedForward.Hidden, 4*c.Model.Dim))
-	return dim * (blocks*(heads+2*hidden) + float64(l.Tokens))
+	return dim*blocks*(heads+2*hidden) + float64(c.Model.EmbeddingWidth())*float64(l.Tokens)
 }
