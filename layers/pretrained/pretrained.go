@@ -24,6 +24,10 @@ var architectures = choices.Table[architecture]{
 	{Name: "distilbert", Value: distilbert},
 	{Name: "mpnet", Value: mpnet},
 	{Name: "modernbert", Value: modernbert},
+	{Name: "electra", Value: electra},
+	{Name: "albert", Value: albert},
+	{Name: "deberta", Value: deberta},
+	{Name: "deberta-v2", Value: debertaV2},
 }
 
 func architectureOf(kind string) (architecture, error) {

@@ -24,7 +24,7 @@ from transformers import CONFIG_MAPPING, GenerationConfig, modeling_rope_utils
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TYPES = ("llama gpt2 qwen2 qwen3 mistral gemma3_text gpt_neo gpt_neox opt gemma2 bert roberta xlm-roberta camembert distilbert mpnet "
-         "modernbert").split()
+         "modernbert electra albert deberta deberta-v2").split()
 BASE = transformers.PreTrainedConfig
 
 # Names that a program sets on a configuration, or that its modules read from other objects of the same name.
