@@ -15,7 +15,7 @@ type architecture struct {
 	prefix   string // of the names of tensors, except those of heads; files may leave it out
 	defaults string // values of missing keys, as JSON; a key whose default is null may be left out
 
-	ownPretraining bool // models whose class ends in ForPreTraining have another head than the one for masked tokens
+	ownPretraining bool // models whose class ends in ForPreTraining have a head that doesn't open, and open without it
 
 	aliases map[string]string // other names of keys, which come before these keys
 

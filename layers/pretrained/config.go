@@ -160,7 +160,7 @@ var suffixes = []struct{ suffix, head string }{
 func (a architecture) headOf(class string) string {
 	for _, s := range suffixes {
 		if _, ok := a.heads[s.head]; s.suffix == "ForPreTraining" && a.ownPretraining {
-			continue
+			return "states"
 		} else if strings.HasSuffix(class, s.suffix) && (ok || s.head == "states") {
 			return s.head
 		}

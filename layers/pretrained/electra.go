@@ -3,7 +3,7 @@ package pretrained
 import "github.com/heed-go/heed/layers"
 
 // electra is the architecture of ELECTRA: BERT whose embeddings may be narrower than its blocks. Most published models
-// are discriminators, whose head tells replaced tokens; it doesn't open, but the model without it does.
+// are discriminators, whose head tells replaced tokens: they open without it.
 var electra = architecture{
 	class: "ElectraForMaskedLM", prefix: "electra.", ownPretraining: true,
 	defaults: `{"vocab_size": 30522, "embedding_size": 128, "hidden_size": 256, "num_hidden_layers": 12, "num_attention_heads": 4,
