@@ -159,9 +159,10 @@ var suffixes = []struct{ suffix, head string }{
 // headOf returns the Head of the models of a class, or "" if it isn't supported.
 func (a architecture) headOf(class string) string {
 	for _, s := range suffixes {
-		if _, ok := a.heads[s.head]; s.suffix == "ForPreTraining" && a.ownPretraining {
-			return "states"
-		} else if strings.HasSuffix(class, s.suffix) && (ok || s.head == "states") {
+		if _, ok := a.heads[s.head]; strings.HasSuffix(class, s.suffix) && (ok || s.head == "states") {
+			if s.suffix == "ForPreTraining" && a.ownPretraining {
+				return "states"
+			}
 			return s.head
 		}
 	}

@@ -45,7 +45,7 @@ var debertaV2 = architecture{
 				norm = "layer_norm"
 			}
 		}
-		k.copy("position_buckets", (*id)(&buckets), "norm_rel_ebd", &norm, "share_att_key", &shared)
+		k.copy("position_buckets", (*signed)(&buckets), "norm_rel_ebd", &norm, "share_att_key", &shared)
 		d := k.distances(c, !shared)
 		if d != nil && !k.writing {
 			d.Buckets = max(buckets, 0)
@@ -121,7 +121,7 @@ func (k *keys) distances(c *Config, own bool) *layers.Disentangled {
 		far = d.MaxDistance
 	}
 	c.MaxLen = max(c.MaxLen, learnedLen(*m))
-	k.copy("relative_attention", &relative, "max_relative_positions", (*id)(&far), "max_position_embeddings", &c.MaxLen)
+	k.copy("relative_attention", &relative, "max_relative_positions", (*signed)(&far), "max_position_embeddings", &c.MaxLen)
 	if k.writing {
 		kinds := []string{}
 		head, _ := a.HeadWidth(m.Dim)
