@@ -1,16 +1,26 @@
 """Compares Heed with its peers on the CPU, and prints the tables of performance.md as Markdown.
 
-    python3 -m venv venv && venv/bin/pip install torch jax onnx onnxruntime
+    python3 -m venv venv && venv/bin/pip install torch jax onnx onnxruntime transformers sentence-transformers
     go build -o heed ./cmd/heed
     venv/bin/python docs/peers.py ./heed [--rounds 20] [--only step nanogpt long ...]
+    venv/bin/python docs/peers.py ./heed --only embed decode --minilm FOLDER --gguf FILE --node FOLDER
 
---only chooses tables (step, forward, long, gemm) and rows (tiny, nanogpt, deep, baby, wide, gpt2). For each setting of
-a peer, a process of Heed and one of the peer take turns of about 0.4 seconds, because the speed of a machine changes
-within minutes. A cell has the median time of a step and the peak memory. The number before "times" is the median of the
-peer's time divided by Heed's in the same turn. PyTorch runs in several settings, and a cell names the one with the
-lowest ratio: plain (attention written out), sdpa (scaled_dot_product_attention, AdamW(fused=True)), compile (sdpa under
-torch.compile), and those that end in -1 (with one thread). Standard error has a JSON line per setting, with the
-quartiles of the ratio. The machine should do nothing else.
+--only chooses tables (step, forward, long, gemm, embed, decode) and rows (nanogpt, 1000, ...). For each setting of a
+peer, a process of Heed and one of the peer take turns of about 0.4 seconds, or of one step if it takes longer, because
+the speed of a machine changes within minutes. A cell has the median time of a step and the peak memory. The number
+before "times" is the median of the peer's time divided by Heed's in the same turn. Peers run in several settings, and a
+cell names the one with the lowest ratio: plain (attention written out), sdpa (scaled_dot_product_attention,
+AdamW(fused=True)), compile (sdpa under torch.compile), a number (texts per batch), and those that end in -1 (with one
+thread). bf16 autocast runs beside heed bench --precision bfloat16. Standard error has a JSON line per setting, with the
+quartiles of the ratio. The machine should do nothing else: a busy neighbour slows down programs whose threads wait
+actively much more than others.
+
+embed makes vectors of short texts with all-MiniLM-L6-v2, whose folder --minilm names: of 128 with hugot's pure Go
+backend, which needs Go and its module proxy, and of 1,000 with the other programs. A step of Heed is the whole command
+heed embed, with opening the model; the others have opened it before. decode reads 512 tokens, and computes the next
+token after 128: with GPT-2's shape beside transformers, and with SmolLM2-135M's beside llama.cpp. Heed's weights are
+random there; llama.cpp reads the file --gguf. It runs from the folder --node, after npm install node-llama-cpp in it.
+A peer that isn't installed is left out with a message.
 """
 import argparse
 import functools
@@ -18,7 +28,9 @@ import json
 import math
 import os
 import queue
+import random
 import resource
+import shutil
 import signal
 import statistics
 import subprocess
@@ -35,17 +47,20 @@ LIMIT = 300  # seconds that a program may take to answer, compiling included
 requests = queue.SimpleQueue()  # numbers of steps, for serve
 
 
-def serve(step):
-    """Runs three untimed steps, and then the steps of each request, to which it answers with their median time."""
-    for _ in range(3):
+def serve(step, who=resource.RUSAGE_SELF):
+    """Runs three untimed steps, or fewer if they take 10 seconds, and then the steps of each request. It answers with
+    their median time and the peak memory of this process or its children."""
+    begin, warm = time.monotonic(), 0
+    while warm < 3 and time.monotonic() < begin + 10:
         step()
+        warm += 1
     while steps := requests.get():
         times = []
         for _ in range(steps):
             start = time.perf_counter()
             step()
             times.append((time.perf_counter() - start) * 1e3)
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        memory = resource.getrusage(who).ru_maxrss / 1024
         print(json.dumps({"median_ms": statistics.median(times), "peak_rss_mb": memory}), file=answers, flush=True)
 
 
@@ -163,6 +178,217 @@ def onnx_forward(name, _):
     serve(lambda: session.run(None, inputs))
 
 
+PATHS = {"minilm": "folder of all-MiniLM-L6-v2", "gguf": "file of SmolLM2-135M", "node": "folder with node_modules"}
+
+
+def given(path):
+    """Returns a path that the call names."""
+    return os.environ.get(path.upper()) or sys.exit(f"this needs --{path}: {PATHS[path]}")
+
+
+def texts(count):
+    """Returns texts of 3 to 31 words that are one token each."""
+    with open(given("minilm") + "/vocab.txt", encoding="utf-8") as lines:
+        words = [word for line in lines if len(word := line.strip()) > 3 and word.isascii() and word.isalpha()]
+    draw = random.Random(1)
+    return [" ".join(draw.choices(words, k=draw.randint(3, 31))) for _ in range(count)]
+
+
+def text_file(count, folder):
+    """Writes texts to a file of JSON lines, and returns its path."""
+    path = folder + "/texts.jsonl"
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps({"text": text}) + "\n" for text in texts(count))
+    return path
+
+
+def heed_embed(count, heed):
+    file = text_file(count, tempfile.mkdtemp())
+    command = [heed, "embed", given("minilm"), "--data", file, "--out", file + ".npy"]
+    serve(lambda: subprocess.run(command, check=True, stdout=sys.stderr), resource.RUSAGE_CHILDREN)
+
+
+def sentence_embed(count, batch):
+    from sentence_transformers import SentenceTransformer
+    model, inputs = SentenceTransformer(given("minilm"), device="cpu"), texts(count)
+    serve(lambda: model.encode(inputs, batch_size=int(batch)))
+
+
+def export_minilm(folder):
+    """Writes MiniLM as an ONNX file that has only ops known to hugot, and returns its path."""
+    path = folder + "/model.onnx"
+    if os.fork():  # a process of its own, whose memory doesn't count
+        return path if os.wait()[1] == 0 else sys.exit("can't export the model")
+    import torch
+    from transformers import BertModel
+    model = BertModel.from_pretrained(given("minilm"), attn_implementation="eager").eval()
+
+    class States(torch.nn.Module):
+        def forward(self, ids, mask, segments):
+            x, bias = self.model.embeddings(ids, segments), (mask[:, None, None].float() - 1) * 1e9
+            for block in self.model.encoder.layer:
+                x = block(x, bias)
+            return x
+
+    states, ids = States(), torch.ones(2, 8, dtype=torch.long)
+    states.model = model
+    names = ["input_ids", "attention_mask", "token_type_ids", "last_hidden_state"]
+    torch.onnx.export(states, (ids, ids, 0 * ids), path, input_names=names[:3], output_names=names[3:], dynamo=False,
+                      dynamic_axes={name: {0: "batch", 1: "length"} for name in names}, opset_version=17)
+    os._exit(0)
+
+
+def onnx_embed(count, batch):
+    path = export_minilm(tempfile.mkdtemp())
+    import numpy
+    import onnxruntime
+    from tokenizers import Tokenizer
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = os.cpu_count()
+    session = onnxruntime.InferenceSession(path, options)
+    tokenizer, inputs, batch = Tokenizer.from_file(given("minilm") + "/tokenizer.json"), texts(count), int(batch)
+    tokenizer.enable_padding()
+
+    def step():
+        ordered = sorted(inputs, key=len)
+        for i in range(0, count, batch):
+            rows = tokenizer.encode_batch(ordered[i:i + batch])
+            ids, mask = (numpy.array([getattr(row, key) for row in rows]) for key in ("ids", "attention_mask"))
+            states, = session.run(None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": 0 * ids})
+            vectors = (states * mask[..., None].astype("float32")).sum(1)
+            vectors /= numpy.linalg.norm(vectors, axis=1, keepdims=True)
+
+    serve(step)
+
+
+HUGOT = r"""package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/knights-analytics/hugot"
+)
+
+func get[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func main() {
+	config := hugot.FeatureExtractionConfig{ModelPath: os.Args[1], Name: "embed"}
+	pipeline := get(hugot.NewPipeline(get(hugot.NewGoSession()), config))
+	var texts []string
+	for lines := bufio.NewScanner(get(os.Open(os.Args[2]))); lines.Scan(); {
+		var row struct{ Text string }
+		get(0, json.Unmarshal(lines.Bytes(), &row))
+		texts = append(texts, row.Text)
+	}
+	slices.SortFunc(texts, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		var times []float64
+		for range get(strconv.Atoi(lines.Text())) {
+			start := time.Now()
+			for batch := range slices.Chunk(texts, get(strconv.Atoi(os.Args[3]))) {
+				get(pipeline.RunPipeline(batch))
+			}
+			times = append(times, time.Since(start).Seconds()*1e3)
+		}
+		slices.Sort(times)
+		var usage syscall.Rusage
+		syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+		fmt.Printf("{\"median_ms\": %v, \"peak_rss_mb\": %v}\n", times[len(times)/2], usage.Maxrss/1024)
+	}
+}
+"""
+
+
+def hugot_embed(count, batch):
+    folder = tempfile.mkdtemp()
+    with open(folder + "/main.go", "w") as file:
+        file.write(HUGOT)
+    for command in "mod init peer", "get github.com/knights-analytics/hugot@latest", "mod tidy", "build -o peer .":
+        subprocess.run(["go", *command.split()], cwd=folder, check=True, stdout=sys.stderr)
+    export_minilm(folder)
+    shutil.copy(given("minilm") + "/tokenizer.json", folder)
+    become(folder + "/peer", folder, text_file(count, folder), batch)
+
+
+def transformers_decode(what, _):
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+    model, token = GPT2LMHeadModel(GPT2Config()).eval(), torch.tensor([[7]])
+    ids = torch.arange(512 if what == "prompt" else 128)[None] * 97 % model.config.vocab_size
+    with torch.inference_mode():
+        def read():
+            return model(ids, use_cache=True, logits_to_keep=1).past_key_values
+
+        cache = read()
+
+        def following():
+            model(token, past_key_values=cache, use_cache=True)
+            cache.crop(-1)
+
+        serve(read if what == "prompt" else following)
+
+
+LLAMA = """
+import {createInterface} from "node:readline";
+import {getLlama} from "node-llama-cpp";
+const [file, what, threads] = process.argv.slice(2);
+const llama = await getLlama({gpu: false, build: "never", logLevel: "error"});
+const model = await llama.loadModel({modelPath: file});
+const context = await model.createContext({contextSize: 1024, batchSize: 512, threads: Number(threads)});
+const sequence = context.getSequence();
+const prompt = Array.from({length: what == "prompt" ? 512 : 128}, (_, i) => i * 97 % 49152);
+let tokens, room = 0;
+async function step() {
+  if (room-- == 0) {
+    await sequence.clearHistory();
+    tokens = sequence.evaluate(prompt, {temperature: 0, yieldEogToken: true});
+    room = what == "prompt" ? 0 : 128;
+  }
+  await tokens.next();
+}
+for await (const line of createInterface({input: process.stdin})) {
+  const times = [];
+  for (let i = 0; i < Number(line); i++) {
+    const start = performance.now();
+    await step();
+    times.push(performance.now() - start);
+  }
+  times.sort((a, b) => a - b);
+  const memory = process.resourceUsage().maxRSS / 1024;
+  console.log(JSON.stringify({median_ms: times[times.length >> 1], peak_rss_mb: memory}));
+}
+process.exit(0);
+"""
+
+
+def llama_decode(what, mode):
+    folder = tempfile.mkdtemp()
+    os.symlink(given("node") + "/node_modules", folder + "/node_modules")
+    with open(folder + "/peer.mjs", "w") as file:
+        file.write(LLAMA)
+    threads = 1 if mode.endswith("-1") else os.cpu_count()
+    become("node", folder + "/peer.mjs", given("gguf"), what.split("/")[-1], str(threads))
+
+
+def become(*command):
+    """Replaces this process by another program, which serves."""
+    os.dup2(answers.fileno(), 1)
+    os.execvp(command[0], command)
+
+
 def jax_step(name, _):
     import jax
     import jax.numpy as np
@@ -233,14 +459,20 @@ def serve_here(function, what, mode):
             requests.put(int(line))
         os._exit(0)  # even if the program is still compiling
 
-    threading.Thread(target=read, daemon=True).start()
-    if function.startswith(("torch", "bf16")):
+    if function not in ("hugot_embed", "llama_decode"):  # which read it themselves
+        threading.Thread(target=read, daemon=True).start()
+    if function.startswith(("torch", "bf16", "transformers")):
         import torch
         torch.set_num_threads(1 if mode.endswith("-1") else os.cpu_count())
-    globals()[function](int(what) if what.isdigit() else what, mode)
+    try:
+        globals()[function](int(what) if what.isdigit() else what, mode)
+    except (ImportError, FileNotFoundError) as e:
+        sys.exit(f"{function} is left out: {e}")
 
 
-PEERS = {"heed": "Heed", "torch": "PyTorch", "bf16": "PyTorch, bfloat16 autocast", "jax": "JAX", "onnx": "onnxruntime"}
+PEERS = {"heed": "Heed", "torch": "PyTorch", "half": "Heed, bfloat16", "bf16": "PyTorch, bfloat16 autocast",
+         "jax": "JAX", "onnx": "onnxruntime", "sentence": "sentence-transformers", "hugot": "hugot, pure Go",
+         "transformers": "transformers", "llama": "llama.cpp"}
 TORCH = ["sdpa", "compile", "sdpa-1", "compile-1"]
 TABLES = {  # title, rows, and the settings of each peer
     "step": ("One training step: forward, backward, AdamW", [*CONFIGS],
@@ -248,11 +480,20 @@ TABLES = {  # title, rows, and the settings of each peer
     "forward": ("Forward pass", [*CONFIGS], {"torch": TORCH, "onnx": ["default"]}),
     "long": ("Causal attention alone, forward and backward, H 4, K 64", ["1024", "4096"], {"torch": ["plain", "sdpa"]}),
     "gemm": ("float32 matrix product, GFLOP/s", ["64", "128", "256", "512", "1024"],
-             {"torch": ["default", "default-1"]})}
+             {"torch": ["default", "default-1"]}),
+    "embed": ("Vectors of short texts, MiniLM", ["128", "1000"],
+              {"sentence": ["16", "32", "64"], "onnx": ["16", "32", "64"], "hugot": ["32"]}),
+    "decode": ("A prompt of 512 tokens, and the next token",
+               ["prompt", "decode-1", "smollm2/prompt", "smollm2/token", "smollm2/int8"],
+               {"transformers": ["default"], "llama": ["default", "default-1"]})}
 
 
-def useful(row, peer, mode):
+def useful(table, row, peer, mode):
     """Reports whether a setting may be a peer's fastest, and ends in time."""
+    if table == "decode":
+        return (peer == "llama") == row.startswith("smollm2")
+    if table == "embed":
+        return (peer == "hugot") == (row == "128")
     if mode.endswith("-1"):
         return row in ("tiny", "64", "128")
     return (row, peer) != ("deep", "jax")  # JAX compiles it for more than five minutes
@@ -262,12 +503,12 @@ class Program:
     """A process that runs steps of one benchmark on request. It ends when its standard input does."""
 
     def __init__(self, command):
-        self.steps, self.errors = 3, tempfile.TemporaryFile("w+")
+        self.steps, self.errors = 1, tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
                                         start_new_session=True)
 
     def turn(self):
-        """Runs steps, 3 in the first turn, and returns their median time and the peak memory. It raises
+        """Runs steps, one in the first turn, and returns their median time and the peak memory. It raises
         ChildProcessError if the process ends or takes too long."""
         time.sleep(0.05)  # until the other program's threads stop waiting actively
         begin, timer = time.monotonic(), threading.Timer(LIMIT, self.stop)
@@ -293,11 +534,14 @@ class Program:
 
 def compare(heed, rounds, table, row, peer, mode):
     """Lets Heed and a setting of a peer take turns. Returns what it measured, or None if a program failed."""
-    ours = f"{table}-{row}" if row.isdigit() else f"{row}/fused" if table == "step" else f"{row}/{table}"
+    names = {"step": f"{row}/fused", "forward": f"{row}/forward", "decode": row}
+    ours = [heed, "bench", "--turns", names.get(table, f"{table}-{row}"), *["--precision=bfloat16"] * (peer == "bf16")]
+    if table == "embed":
+        ours = [sys.executable, __file__, "--here", "heed_embed", row, heed]
     theirs = [sys.executable, __file__, "--here", f"{peer}_{table}", row, mode]
     pair = []
     try:
-        for command in [heed, "bench", "--turns", ours], theirs:
+        for command in ours, theirs:
             pair.append(Program(command))
             pair[-1].turn()
         turns = [[program.turn() for program in pair] for _ in range(rounds)]
@@ -317,10 +561,10 @@ def compare(heed, rounds, table, row, peer, mode):
 
 
 def cell(lines, program):
-    """Returns a program's figures beside the fastest setting of a peer: of itself, or for Heed of the row's first peer.
-    The argument lines has the measurements of a row."""
-    ours = program == "heed"
-    found = [line for line in lines if line["peer"] == (lines[0]["peer"] if ours else program)]
+    """Returns a program's figures beside the fastest setting of a peer: of itself, for Heed of the row's first peer,
+    and for Heed in bfloat16 of autocast. The argument lines has the measurements of a row."""
+    ours, first = program in ("heed", "half"), lines[0]["peer"] if lines else None
+    found = [line for line in lines if line["peer"] == {"heed": first, "half": "bf16"}.get(program, program)]
     if not found:
         return "–"
     best = min(found, key=lambda line: line["times"])
@@ -335,18 +579,25 @@ def main():
     if sys.argv[1:2] == ["--here"]:
         return serve_here(*sys.argv[2:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    rows = {row for _, rows, _ in TABLES.values() for row in rows}
     parser.add_argument("heed", help="the command heed")
     parser.add_argument("--rounds", type=int, default=20, help="number of turns for each setting of a peer")
-    parser.add_argument("--only", nargs="+", choices=[*TABLES, *CONFIGS], default=[], metavar="NAME")
+    parser.add_argument("--only", nargs="+", choices=[*TABLES, *rows], default=[], metavar="NAME")
+    for name, about in PATHS.items():
+        parser.add_argument("--" + name, help=about, metavar="PATH")
     args = parser.parse_args()
-    tables, names = set(args.only) & set(TABLES) or set(TABLES), set(args.only) & set(CONFIGS)
+    os.environ |= {name.upper(): os.path.abspath(path) for name in PATHS if (path := getattr(args, name))}
+    tables, names = set(args.only) & set(TABLES) or set(TABLES), set(args.only) & rows
+    folder = tempfile.TemporaryDirectory()
+    os.environ["TMPDIR"] = folder.name  # programs that are killed leave files there
     for table, (title, rows, peers) in TABLES.items():
         chosen = [row for row in rows if table in tables and (not names or row in names)]
-        columns = ["heed", *peers]
+        shown = {"heed", *peers, *(["half"] if "bf16" in peers else [])}
+        columns = [column for column in PEERS if column in shown]
         if chosen:
             print(f"\n| {title} | {' | '.join(PEERS[c] for c in columns)} |\n|{'---|' * (len(columns) + 1)}")
         for row in chosen:
-            settings = [(row, peer, mode) for peer in peers for mode in peers[peer] if useful(row, peer, mode)]
+            settings = [(row, peer, mode) for peer in peers for mode in peers[peer] if useful(table, row, peer, mode)]
             lines = [line for s in settings if (line := compare(os.path.abspath(args.heed), args.rounds, table, *s))]
             print(f"| {row} | {' | '.join(cell(lines, c) for c in columns)} |", flush=True)
 

@@ -14,6 +14,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -76,7 +77,7 @@ func complete(root *cobra.Command) {
 		case words[0] == "tokenize":
 			cmd.ValidArgsFunction = firstArg(cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
 		case words[0] == "bench":
-			for _, b := range bench.All() {
+			for _, b := range bench.All(layers.Float32) {
 				cmd.ValidArgs = append(cmd.ValidArgs, b.Name)
 			}
 			cmd.ValidArgs = slices.Compact(cmd.ValidArgs)

@@ -62,6 +62,7 @@ func TestCompletion(t *testing.T) {
 		{"tokenize runs/a ", []string{nothing}},
 		{"tokenize --count runs/a ", []string{":0"}},
 		{"bench ti", []string{"tiny", nothing}},
+		{"bench --precision ", []string{"float32\tfloat32 factors", "bfloat16\tfactors of linear layers' products rounded to 8 significant bits; everything else in float32", nothing}},
 		{"completion z", []string{"zsh", nothing}},
 	} {
 		t.Run(test.args, func(t *testing.T) {

@@ -29,6 +29,7 @@ import (
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -347,7 +348,7 @@ func TestWrongCalls(t *testing.T) {
 		{"test run", `there is no command "test"; did you mean eval?`},
 		{"help bench dst", `there is no command "bench dst"; did you mean dist?`},
 		{"completion pwsh", `got ["pwsh"]; did you mean powershell?`},
-		{"bench nanogtp", `there is no benchmark "nanogtp"; did you mean nanogpt? heed bench --help lists the benchmarks`},
+		{"bench nanogtp", `there is no benchmark "nanogtp" in float32; did you mean nanogpt? heed bench --help lists the benchmarks`},
 		{"--epochs=3", "unknown flag: --epochs; heed train has --max-epochs: heed --help lists the flags"},
 		{"train --lr 0.1", "unknown flag: --lr; did you mean --learning-rate? heed train --help lists the flags"},
 		{"train -lr=0.1", "in -lr=0.1; did you mean --learning-rate? heed train --help lists the flags"},
@@ -493,6 +494,8 @@ func TestWrongCalls(t *testing.T) {
 		{"bench --procs=x", `--procs must be a whole number, got "x"`},
 		{"bench --json=x", `--json must be true or false, got "x"`},
 		{"bench --here nope", `there is no benchmark "nope"`},
+		{"bench --precision=bfloat16 decode", `there is no benchmark "decode" in bfloat16: heed bench --help lists the benchmarks`},
+		{"bench --precision=bf16", `--precision: there is no precision "bf16"`},
 	} {
 		args := strings.Fields(test.args)
 		if strings.Contains(test.args, ";") {
@@ -592,19 +595,19 @@ func TestReaderThatGoesAway(t *testing.T) {
 func TestBench(t *testing.T) {
 	t.Setenv(asCommand, "1") // heed bench starts new processes
 	var m bench.Measurement
-	out := succeed(t, "bench", "--json", "gemm-64")
+	out := succeed(t, "bench", "--json", "--precision=bfloat16", "gemm-64")
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
 	must.Do(t, d.Decode(&m))
-	if m.Config != "gemm-64" || !(m.MinMS > 0) || m.MedianMS < m.MinMS || !(m.GFLOPS > 0) || math.IsInf(m.GFLOPS, 0) || m.Share != m.GFLOPS/m.Limits.GFLOPS || !(m.Limits.GBPerS > 0) {
+	if m.Config != "gemm-64" || m.Precision != layers.BFloat16 || !(m.MinMS > 0) || m.MedianMS < m.MinMS || !(m.GFLOPS > 0) || math.IsInf(m.GFLOPS, 0) || m.Share != m.GFLOPS/m.Limits.GFLOPS || !(m.Limits.GBPerS > 0) {
 		t.Errorf("measured %+v, want times, GFLOP/s, limits and a share", m)
 	}
 	if strings.Count(out, "\n") != 1 {
 		t.Errorf("heed bench prints %q, want one line", out)
 	}
 	table := succeed(t, "bench", "--procs=1", "gemm-64")
-	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[0], "limits: ") || !strings.HasPrefix(lines[1], "config") || !strings.HasPrefix(lines[2], "gemm-64") {
-		t.Errorf("heed bench prints %q, want limits, a heading and one line", table)
+	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[0], "limits: ") || !strings.HasPrefix(lines[1], "config") || strings.Join(strings.Fields(lines[2])[:2], " ") != "gemm-64 float32" {
+		t.Errorf("heed bench prints %q, want limits, a heading and one line for gemm-64 in float32", table)
 	}
 }
 

@@ -10,12 +10,16 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/heed-go/heed/layers"
 )
 
 // A Benchmark is one measurement.
 type Benchmark struct {
 	Name string
-	Form string // fused, composed or forward; empty if there is only one form
+	Form string // such as fused, composed or forward; empty if there is only one form
+
+	Precision layers.Precision // of the products of linear layers, or of the single product
 
 	// Prepare builds the step.
 	Prepare func() (Step, error)
@@ -41,16 +45,17 @@ func (b Benchmark) ID() string {
 
 // A Measurement is the result of a benchmark. heed bench --json prints it.
 type Measurement struct {
-	Config       string  `json:"config"`
-	Form         string  `json:"form"`
-	MedianMS     float64 `json:"median_ms"`
-	MinMS        float64 `json:"min_ms"`
-	TokensPerS   float64 `json:"tokens_per_s"`
-	GFLOPS       float64 `json:"gflops"` // at the median time
-	PeakRSSMB    float64 `json:"peak_rss_mb"`
-	AllocPerStep float64 `json:"alloc_bytes_per_step"`
-	SetupMS      float64 `json:"setup_ms"` // time to build the graph and the machine
-	GBPerS       float64 `json:"gb_per_s"` // weights read at the median time; 0 if that doesn't limit the step
+	Config       string           `json:"config"`
+	Form         string           `json:"form"`
+	Precision    layers.Precision `json:"precision"`
+	MedianMS     float64          `json:"median_ms"`
+	MinMS        float64          `json:"min_ms"`
+	TokensPerS   float64          `json:"tokens_per_s"`
+	GFLOPS       float64          `json:"gflops"` // at the median time
+	PeakRSSMB    float64          `json:"peak_rss_mb"`
+	AllocPerStep float64          `json:"alloc_bytes_per_step"`
+	SetupMS      float64          `json:"setup_ms"` // time to build the graph and the machine
+	GBPerS       float64          `json:"gb_per_s"` // weights read at the median time; 0 if that doesn't limit the step
 	Limits
 	Share float64 `json:"share"` // of the limit that applies: GBPerS if it isn't 0, and otherwise GFLOPS
 }
@@ -69,7 +74,7 @@ func (b Benchmark) Start() (measure func(steps int) (Measurement, error), err er
 		}
 	}
 	return func(steps int) (Measurement, error) {
-		m := Measurement{Config: b.Name, Form: b.Form, SetupMS: setup}
+		m := Measurement{Config: b.Name, Form: b.Form, Precision: b.Precision, SetupMS: setup}
 		times := make([]float64, steps)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

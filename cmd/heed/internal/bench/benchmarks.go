@@ -12,11 +12,11 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// All returns the benchmarks, models first.
-func All() []Benchmark {
+// All returns the benchmarks that run in a precision, models first. Decoding and attention alone run in float32.
+func All(precision layers.Precision) []Benchmark {
 	var list []Benchmark
 	add := func(name, form string, steps int, prepare func() (Step, error)) {
-		list = append(list, Benchmark{Name: name, Form: form, Steps: steps, Prepare: prepare})
+		list = append(list, Benchmark{Name: name, Form: form, Precision: precision, Steps: steps, Prepare: prepare})
 	}
 	for _, c := range []GPT{
 		NanoGPT,
@@ -31,16 +31,27 @@ func All() []Benchmark {
 		if small {
 			steps = 50
 		}
-		add(c.Name, "fused", steps, func() (Step, error) { return c.prepare(false) })
+		add(c.Name, "fused", steps, func() (Step, error) { return c.prepare(false, precision) })
 		if small {
-			add(c.Name, "composed", steps, func() (Step, error) { return c.prepare(true) })
+			add(c.Name, "composed", steps, func() (Step, error) { return c.prepare(true, precision) })
 		}
-		add(c.Name, "forward", steps, c.prepareForward)
+		add(c.Name, "forward", steps, func() (Step, error) { return c.prepareForward(precision) })
 	}
+	add(embedder.Name, "", 50, func() (Step, error) { return prepareEmbed(precision) })
+	for _, n := range []int{64, 128, 256, 512, 1024} {
+		add(fmt.Sprintf("gemm-%d", n), "", max(50, 2*(1<<30/(n*n*n))), func() (Step, error) { return prepareGemm(n, precision), nil })
+	}
+	if precision != layers.Float32 {
+		return list
+	}
+	gpt2 := GPT{Length: 1024, Dim: 768, Heads: 12, Blocks: 12, Vocab: 50257}.config()
 	for _, batch := range []int{1, 8} {
-		add(fmt.Sprintf("decode-%d", batch), "", 50, GPT{"decode", batch, 1024, 768, 12, 12, 50257}.prepareDecode)
+		add(fmt.Sprintf("decode-%d", batch), "", 50, func() (Step, error) { return prepareDecode(gpt2, batch, false) })
 	}
-	add(embedder.Name, "", 50, prepareEmbed)
+	add("prompt", "", 15, func() (Step, error) { return preparePrompt(gpt2) })
+	add("smollm2", "prompt", 15, func() (Step, error) { return preparePrompt(smolLM2) })
+	add("smollm2", "token", 50, func() (Step, error) { return prepareDecode(smolLM2, 1, false) })
+	add("smollm2", "int8", 50, func() (Step, error) { return prepareDecode(smolLM2, 1, true) })
 	for _, t := range []int{1024, 4096, 16384} {
 		for _, form := range []string{"fused", "composed"} {
 			if form == "composed" && t > 4096 {
@@ -49,9 +60,6 @@ func All() []Benchmark {
 			steps := max(3, 15*1024/t)
 			add(fmt.Sprintf("long-%d", t), form, steps, func() (Step, error) { return prepareLong(t, form == "composed") })
 		}
-	}
-	for _, n := range []int{64, 128, 256, 512, 1024} {
-		add(fmt.Sprintf("gemm-%d", n), "", max(50, 2*(1<<30/(n*n*n))), func() (Step, error) { return prepareGemm(n), nil })
 	}
 	return list
 }
@@ -95,14 +103,18 @@ func prepareLong(length int, composed bool) (Step, error) {
 }
 
 // prepareGemm returns a product of two random n×n matrices.
-func prepareGemm(n int) Step {
+func prepareGemm(n int, precision layers.Precision) Step {
 	rng := rand.New(rand.NewPCG(1, 1))
 	a, b, c := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)
 	for i := range a {
 		a[i], b[i] = float32(rng.NormFloat64()), float32(rng.NormFloat64())
 	}
 	step := func() error {
-		kernel.Gemm(0, false, false, n, n, n, 1, a, n, b, n, 0, c, n)
+		if precision == layers.BFloat16 {
+			kernel.GemmBFloat16(0, false, false, n, n, n, 1, a, n, b, n, 0, c, n, nil)
+		} else {
+			kernel.Gemm(0, false, false, n, n, n, 1, a, n, b, n, 0, c, n)
+		}
 		return nil
 	}
 	return Step{Run: step, Flops: 2 * float64(n) * float64(n) * float64(n)}

@@ -25,19 +25,26 @@ var (
 )
 
 // model makes the GPT and its parameters.
-func (c GPT) model() (*layers.Decoder, *layers.Params, error) {
+func (c GPT) model() (*layers.Decoder, *layers.Params, error) { return newDecoder(c.config()) }
+
+// newDecoder makes a decoder and its parameters.
+func newDecoder(c layers.ModelConfig) (*layers.Decoder, *layers.Params, error) {
 	p, err := layers.NewParams(tensor.Float32, 1)
 	if err != nil {
 		return nil, nil, err
 	}
-	model, err := layers.NewDecoder(p, layers.ModelConfig{
+	model, err := layers.NewDecoder(p, c)
+	return model, p, err
+}
+
+func (c GPT) config() layers.ModelConfig {
+	return layers.ModelConfig{
 		Vocab: c.Vocab, Dim: c.Dim, Layers: c.Blocks,
 		Positions: layers.Learned{MaxLen: c.Length, Init: layers.Normal(0.02)},
 		Block:     layers.BlockConfig{Attention: layers.AttentionConfig{Heads: c.Heads}},
 		Init:      layers.Normal(0.02), EmbeddingInit: layers.Normal(0.02),
 		Tied: c.tied(),
-	})
-	return model, p, err
+	}
 }
 
 // tied reports whether the head shares its weights with the embeddings, as in models with a large vocabulary.
@@ -78,14 +85,14 @@ func (c GPT) Flops() float64 {
 }
 
 // prepare builds a training step on random tokens: forward, backward, AdamW.
-func (c GPT) prepare(composed bool) (Step, error) {
+func (c GPT) prepare(composed bool, precision layers.Precision) (Step, error) {
 	model, _, err := c.model()
 	if err != nil {
 		return Step{}, err
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	g := G.NewGraph()
-	b := &layers.Build{Training: true, Composed: composed, Buffers: &layers.Buffers{}}
+	b := &layers.Build{Training: true, Composed: composed, Precision: precision, Buffers: &layers.Buffers{}}
 	x := G.NewMatrix(g, tensor.Int, G.WithShape(c.Batch, c.Length), G.WithName("x"), G.WithValue(c.Tokens(rng, c.Batch)))
 	y := G.NewMatrix(g, tensor.Int, G.WithShape(c.Batch, c.Length), G.WithName("y"), G.WithValue(c.Tokens(rng, c.Batch)))
 	logits, err := model.Forward(b, x, layers.Mask{})

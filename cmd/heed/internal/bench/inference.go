@@ -2,6 +2,7 @@ package bench
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -12,68 +13,93 @@ import (
 )
 
 // prepareForward builds the forward pass alone, on the tokens of a training step.
-func (c GPT) prepareForward() (Step, error) {
+func (c GPT) prepareForward(precision layers.Precision) (Step, error) {
 	model, _, err := c.model()
 	if err != nil {
 		return Step{}, err
 	}
-	run, err := forward(c.Tokens(rand.New(rand.NewPCG(1, 1)), c.Batch), func(b *layers.Build, x *G.Node) (*G.Node, error) {
+	run, err := forward(c.Tokens(rand.New(rand.NewPCG(1, 1)), c.Batch), precision, func(b *layers.Build, x *G.Node) (*G.Node, error) {
 		return model.Forward(b, x, layers.Mask{})
 	})
 	return Step{Run: run, Tokens: c.Batch * c.Length, Flops: c.Flops() / 3}, err
 }
 
-// prepareDecode builds a step that computes the next token of each sequence after at least 128 tokens, with cached
-// keys and values.
-func (c GPT) prepareDecode() (Step, error) {
-	_, run, err := c.decoding()
-	c.Length = decodePrompt
-	weights := -c.Length * c.Dim // a step needs only one of the positions
-	for _, size := range c.sizes() {
-		weights += size
+// decoding returns a session for a decoder with random weights, and two steps: one begins again with the prompts, and
+// one adds a token to each sequence. A step that finds no room begins again first. There is room for twice the prompt,
+// or for fewer tokens if positions have a limit.
+func decoding(c layers.ModelConfig, batch, prompt int, int8 bool) (s *decode.Session, read, next Step, err error) {
+	model, p, err := newDecoder(c)
+	size := 4 // bytes per weight
+	if err == nil && int8 {
+		size, err = 1, p.Quantize()
 	}
-	return Step{Run: run, Tokens: c.Batch, Flops: c.Flops() / 3 / decodePrompt, Bytes: 4 * float64(weights)}, err
+	if err == nil {
+		s, err = decode.New(model, decode.Config{Batch: batch, Capacity: 2 * prompt})
+	}
+	if err != nil {
+		return nil, read, next, err
+	}
+	prompts := make([][]int, batch)
+	for i := range prompts {
+		for j := range prompt {
+			prompts[i] = append(prompts[i], (97*j+i)%c.Vocab)
+		}
+	}
+	head := c.Vocab * c.Dim // weights; they are the table of embeddings, too
+	body := p.Count() - head
+	if learned, ok := c.Positions.(layers.Learned); ok {
+		body -= learned.MaxLen * c.Dim // a step needs only one of the positions
+	}
+	work := func(tokens int) float64 {
+		return 2 * float64(batch) * float64(tokens*(body+2*c.Layers*prompt*c.Dim)+head)
+	}
+	read = Step{Tokens: batch * prompt, Flops: work(prompt), Run: func() error {
+		s.Reset()
+		_, err := s.Step(prompts)
+		return err
+	}}
+	next = Step{Tokens: batch, Flops: work(1), Bytes: float64(size * (body + head)), Run: func() error {
+		if s.Room(0) == 0 {
+			if err := read.Run(); err != nil {
+				return err
+			}
+		}
+		_, err := s.Step(slices.Repeat([][]int{{7}}, batch))
+		return err
+	}}
+	return s, read, next, read.Run()
 }
 
 const decodePrompt = 128 // tokens per sequence before the first step
 
-// decoding returns a session whose sequences have decodePrompt tokens, and a function that adds one to each. A step
-// that finds no room begins again with the prompt.
-func (c GPT) decoding() (*decode.Session, func() error, error) {
-	model, _, err := c.model()
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := decode.New(model, decode.Config{Batch: c.Batch})
-	if err != nil {
-		return nil, nil, err
-	}
-	prompts, next := make([][]int, c.Batch), make([][]int, c.Batch)
-	for i := range prompts {
-		prompts[i], next[i] = make([]int, decodePrompt), []int{7 + i}
-		for j := range prompts[i] {
-			prompts[i][j] = (97*j + i) % c.Vocab
-		}
-	}
-	run := func() error {
-		if s.Room(0) == 0 {
-			s.Reset()
-			if _, err := s.Step(prompts); err != nil {
-				return err
-			}
-		}
-		_, err := s.Step(next)
-		return err
-	}
-	_, err = s.Step(prompts)
-	return s, run, err
+// prepareDecode builds a step that computes the next token of each sequence after at least 128 tokens, with cached
+// keys and values.
+func prepareDecode(c layers.ModelConfig, batch int, int8 bool) (Step, error) {
+	_, _, next, err := decoding(c, batch, decodePrompt, int8)
+	return next, err
+}
+
+// preparePrompt builds a step that reads a prompt of 512 tokens.
+func preparePrompt(c layers.ModelConfig) (Step, error) {
+	_, read, _, err := decoding(c, 1, 512, false)
+	return read, err
+}
+
+// smolLM2 is the shape of SmolLM2-135M.
+var smolLM2 = layers.ModelConfig{
+	Vocab: 49152, Dim: 576, Layers: 30, Positions: layers.Rotary{Base: 100000}, Tied: true,
+	Block: layers.BlockConfig{
+		Attention:   layers.AttentionConfig{Heads: 9, KeyValueHeads: 3, NoBias: true},
+		FeedForward: layers.FeedForwardConfig{Hidden: 1536, NoBias: true, Gated: true, Activation: layers.SiLU},
+		Norm:        layers.NormConfig{Kind: "rms"},
+	},
 }
 
 // embedder is an encoder of MiniLM's shape that embeds texts of the same length.
 var embedder = GPT{"embed", 32, 32, 384, 12, 6, 30522}
 
 // prepareEmbed builds the embedding of a batch of texts: an encoder as in BERT, the mean of its states, and length 1.
-func prepareEmbed() (Step, error) {
+func prepareEmbed(precision layers.Precision) (Step, error) {
 	c := embedder
 	p, err := layers.NewParams(tensor.Float32, 1)
 	if err != nil {
@@ -91,7 +117,7 @@ func prepareEmbed() (Step, error) {
 	if err != nil {
 		return Step{}, err
 	}
-	run, err := forward(c.Tokens(rand.New(rand.NewPCG(1, 1)), c.Batch), func(b *layers.Build, x *G.Node) (*G.Node, error) {
+	run, err := forward(c.Tokens(rand.New(rand.NewPCG(1, 1)), c.Batch), precision, func(b *layers.Build, x *G.Node) (*G.Node, error) {
 		states, err := model.States(b, x, layers.Mask{})
 		if err != nil {
 			return nil, err
@@ -107,10 +133,10 @@ func prepareEmbed() (Step, error) {
 }
 
 // forward builds a graph for evaluation, and returns a function that runs it.
-func forward(ids *tensor.Dense, build func(b *layers.Build, x *G.Node) (*G.Node, error)) (func() error, error) {
+func forward(ids *tensor.Dense, precision layers.Precision, build func(b *layers.Build, x *G.Node) (*G.Node, error)) (func() error, error) {
 	g := G.NewGraph()
 	x := G.NewMatrix(g, tensor.Int, G.WithShape(ids.Shape()...), G.WithName("x"), G.WithValue(ids))
-	out, err := build(&layers.Build{Buffers: &layers.Buffers{}}, x)
+	out, err := build(&layers.Build{Precision: precision, Buffers: &layers.Buffers{}}, x)
 	if err != nil {
 		return nil, err
 	}
