@@ -50,7 +50,7 @@ func TestGradientsOfDisentangled(t *testing.T) {
 // TestDistancesOfRandomOptions draws calls with random options and Distances. It compares the two forms, and the
 // derivative along a random direction.
 func TestDistancesOfRandomOptions(t *testing.T) {
-	drawRounds(t, 100, func(r *rand.Rand, what string) {
+	drawRounds(t, 200, func(r *rand.Rand, what string) {
 		call, l := drawCall(r, 40)
 		if call.bias != nil {
 			for i, x := range call.bias.Float64s() {
