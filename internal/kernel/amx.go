@@ -22,10 +22,11 @@ func amxProduct(cores int, unit *amxUnit, g *gemmProduct[float32]) {
 	body := bodyOf[float32]()
 	w := take[amxWork](&body.matrices)
 	w.gemmProduct, w.body, w.unit, w.workers = *g, body, unit, workers(cores)
+	w.own = g.weight.of(unit, g)
 	w.divide()
 	wake := int64(g.count)*int64(g.m)*int64(g.n)*int64(g.k) >= gemmWakeWork
 	parallelRun(cores, w.stages()*w.blocks(), w, wake)
-	w.gemmProduct, w.body, w.unit = gemmProduct[float32]{}, nil, nil
+	w.gemmProduct, w.body, w.unit, w.own = gemmProduct[float32]{}, nil, nil, nil
 	body.matrices.Put(w)
 }
 
@@ -42,6 +43,7 @@ type amxWork struct {
 	depth, width int             // terms and columns of B per stage
 	band, cols   int             // rows and columns of C per task
 	panels       [2]amxPanels    // of B, for even and odd stages
+	own          *amxPanels      // of all of B, if it is kept: then panels isn't used
 	done         []atomic.Uint32 // for each block, the number of stages for which it is done
 	keeps        bool            // whether sums are kept for all rows, because B is packed for only some terms at once
 	kept         []float32       // the sums: blocks of 32×32, column of blocks by column of blocks
@@ -82,8 +84,10 @@ func (w *amxWork) divide() {
 	if w.blocks() < want {
 		w.band = amxSide
 	}
-	for i := range min(w.stages(), len(w.panels)) {
-		w.panels[i].reserve(w.width, w.depth, w.unit.pieces)
+	for i := range w.panels[:min(w.stages(), len(w.panels))] {
+		if w.own == nil {
+			w.panels[i].reserve(w.width, w.depth, w.unit.pieces)
+		}
 	}
 	w.done = amxCounters(w.done, w.blocks())
 	if w.keeps {

@@ -98,7 +98,7 @@ func TestAMXProducts(t *testing.T) {
 			}
 			c, d := make([]float32, m*n), make([]float32, m*n)
 			Gemm(0, false, true, m, n, k, 1, a, k, b, k, 0, c, n)
-			GemmBFloat16(0, true, false, m, n, k, 1, a, m, b, n, 0, d, n, nil)
+			GemmBFloat16(0, true, false, m, n, k, 1, a, m, b, n, 0, d, n, nil, nil)
 			results[i] = [2][]float32{c, d}
 		}
 		if !slices.Equal(results[0][0], results[1][0]) || !slices.Equal(results[0][1], results[1][1]) {

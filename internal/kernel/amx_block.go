@@ -110,7 +110,11 @@ func (s *amxBlock) packRows(p, terms int) {
 
 // panel returns the panel of op(B) from column j on, for a run from term p on, and its range.
 func (s *amxBlock) panel(j, p, terms int) ([]uint16, *amxRange) {
-	panel, r, packed := s.shared.claim(j-s.firstCol, p-s.firstTerm, s.round)
+	shared, col, term, round := s.shared, j-s.firstCol, p-s.firstTerm, s.round
+	if s.own != nil {
+		shared, col, term, round = s.own, j, p, 0
+	}
+	panel, r, packed := shared.claim(col, term, round)
 	if packed != nil {
 		defer packed.Add(1) // even if packing panics: others mustn't wait forever
 		*r = s.unit.pack(&s.amxPadding, panel, s.right(p, j), s.ldb, s.transB, true, min(amxSide, s.n-j), terms)

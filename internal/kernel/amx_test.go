@@ -452,7 +452,7 @@ func TestMatrixRandomBits(t *testing.T) {
 			sameOnAnyCores(t, func(cores int) []float32 {
 				x, y := slices.Clone(c), slices.Clone(c)
 				GemmBatch(cores, count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, beta, x, ldc, strideC)
-				GemmBFloat16(cores, transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, y, ldc, nil)
+				GemmBFloat16(cores, transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, y, ldc, nil, nil)
 				return append(x, y...)
 			})
 		}

@@ -46,6 +46,7 @@
 //	amx_block.go             computes a block of C, the work of a task
 //	amx_panels.go            packed panels of B, which tasks share
 //	amx_unit.go              the functions of a unit, the error bound, and for which sizes it is used
+//	kept.go                  panels of B that later products use
 //	amx_pack.go              splitting and packing of the operands
 //	amx_range.go             finds numbers that are too large or too small for the unit
 //	amx_model.go             the unit in Go, for tests; with the build tag amxmodel, amx_hook.go puts it to use
