@@ -19,6 +19,10 @@ type Batch struct {
 	DecoderInputs []int // (Size, TargetLen): the id before each target; nil if the Layout has no Start
 	Targets       []int // (Size, TargetLen), or (Size) if TargetLen is 0: the correct ids, or Ignore; nil from Pad
 
+	// Documents has the number of each input's document, if rows have several. They rise along a row. No document sees
+	// another, and padding is a document of its own. It is nil if each row is one document.
+	Documents []int // (Size, Len)
+
 	// Numbers has the correct number of each row, for kinds that learn numbers; nil for other kinds. NaN doesn't count.
 	// Targets are then all Ignore, except for embed: see KindEmbed.
 	Numbers []float32 // (Size)
@@ -75,13 +79,24 @@ func (b *Batch) Counted() int {
 	return n
 }
 
+// Positions returns the position of each input in its document.
+func (b *Batch) Positions() []int {
+	positions := make([]int, len(b.Documents))
+	for i := range positions {
+		if i%b.Len > 0 && b.Documents[i] == b.Documents[i-1] {
+			positions[i] = positions[i-1] + 1
+		}
+	}
+	return positions
+}
+
 // Rows returns a batch of the rows from start to end − 1. The batch shares memory with b.
 func (b *Batch) Rows(start, end int) Batch {
 	return Batch{
 		Inputs: rows(b.Inputs, start, end, b.Len), Lengths: rows(b.Lengths, start, end, 1),
 		DecoderInputs: rows(b.DecoderInputs, start, end, b.TargetLen), Targets: rows(b.Targets, start, end, max(b.TargetLen, 1)),
-		Numbers: rows(b.Numbers, start, end, 1),
-		Size:    end - start, Len: b.Len, TargetLen: b.TargetLen,
+		Documents: rows(b.Documents, start, end, b.Len), Numbers: rows(b.Numbers, start, end, 1),
+		Size: end - start, Len: b.Len, TargetLen: b.TargetLen,
 	}
 }
 

@@ -15,7 +15,7 @@ func TestExtremes(t *testing.T) {
 	coder := must.Get(NewCoder(seq2seq))(t)
 	batch := must.Get(coder.Batch([]Example{{Source: "ab", Answer: "ba"}, {Source: "abc", Answer: "cba"}}))(t)
 	sample := strings.Repeat("to be or not to be ", 20)
-	text := must.Get(newText("text", strings.NewReader(sample), int64(len(sample)), nil))(t)
+	text := must.Get(newText("text", textSource{ReaderAt: strings.NewReader(sample), size: int64(len(sample))}, nil))(t)
 	// counted returns NaN if the lengths of a batch's slices don't match its Size and Len.
 	counted := func(b Batch, err error) ([]float64, error) {
 		if err == nil && (len(b.Lengths) != b.Size || len(b.Inputs) != b.Size*b.Len) {

@@ -26,11 +26,11 @@ func OpenText(files TextFiles, t tokenizer.Tokenizer) (*Text, error) {
 	if t != nil && (characters && vocab == nil || t.Len() == 0) {
 		return nil, fmt.Errorf("text %q: the tokenizer has no symbols", files.name())
 	}
-	source, size, close, err := files.open()
+	source, err := files.open()
 	if err != nil {
 		return nil, err
 	}
-	text, err := newText(files.name(), source, size, vocab)
+	text, err := newText(files.name(), source, vocab)
 	if err == nil && t != nil && !characters {
 		text.whole = files.Whole
 		if err = text.tokenize(t, 0); err != nil {
@@ -38,19 +38,18 @@ func OpenText(files TextFiles, t tokenizer.Tokenizer) (*Text, error) {
 		}
 	}
 	if err != nil {
-		close()
+		source.close()
 		return nil, err
 	}
-	text.close = close
+	text.close = source.close
 	return text, nil
 }
 
-// newText returns a Text of the first size bytes of source.
-func newText(name string, source io.ReaderAt, size int64, vocab *tokenizer.Vocab) (*Text, error) {
-	if size == 0 {
+func newText(name string, source textSource, vocab *tokenizer.Vocab) (*Text, error) {
+	if source.size == 0 {
 		return nil, fmt.Errorf("text %q is empty: give a text with at least one character", name)
 	}
-	t := &Text{name: name, source: source, size: size, vocab: vocab}
+	t := &Text{name: name, source: source, size: source.size, starts: source.starts, vocab: vocab}
 	t.readers.New = func() any { return bufio.NewReader(nil) }
 	if err := t.scan(); err != nil {
 		return nil, fmt.Errorf("text %q: %w", name, err)
@@ -81,6 +80,7 @@ func (t *Text) scan() error {
 		if t.chars == math.MaxInt {
 			return fmt.Errorf("more than %d characters", math.MaxInt)
 		}
+		t.beginDocuments(offset+1, t.chars)
 		if t.chars%stride == 0 {
 			t.places = append(t.places, offset)
 		}

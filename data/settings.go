@@ -78,6 +78,11 @@ type Settings struct {
 	// labels of other files are merged in the same way.
 	MergeLabels bool `json:"merge_labels,omitempty" for:"rows lines"`
 
+	// Pack is "yes" if several documents or conversations share a row and don't see each other, and "no" if they don't.
+	// A document is a line of a JSONL file, or another file. If Pack is empty, New sets it to "yes" if they are shorter
+	// than half a row on average.
+	Pack string `json:"pack,omitempty" for:"text"`
+
 	SkipBad bool `json:"skip_bad,omitempty" for:"rows lines"` // leave out bad rows whatever their share is, unless all are bad
 
 	// SourceUnits and TargetUnits are the units that sources and answers are split into; New guesses empty ones. Only

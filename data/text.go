@@ -35,6 +35,10 @@ type Text struct {
 	readers sync.Pool // of *bufio.Reader
 	close   func() error
 
+	starts    []int64 // byte offsets of the documents; nil for one document
+	documents []int   // indices of the characters or tokens at which documents begin, ascending
+	packed    bool    // see Pack
+
 	// For tokens only:
 	whole       bool // see TextFiles.Whole
 	tokenizer   tokenizer.Tokenizer
@@ -53,7 +57,7 @@ var errChanged = errors.New("the file changed while it was open")
 // Size returns the number of bytes of the text in UTF-8.
 func (t *Text) Size() int64 { return t.size }
 
-// SHA256 returns the checksum of the text in UTF-8, in hexadecimal.
+// SHA256 returns the checksum of the text in UTF-8, in hexadecimal; see also Pack.
 func (t *Text) SHA256() string { return t.sum }
 
 // Content returns the whole text. It returns an error if encoding the text at once would take more memory than there

@@ -97,7 +97,7 @@ func TestInvalidUTF8Offset(t *testing.T) {
 		for _, bad := range []string{"\xff", "\xe4\xb8", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80"} {
 			for _, after := range []string{"", "abc"} {
 				content := strings.Repeat("a", n) + bad + after
-				_, err := newText("bad", strings.NewReader(content), int64(len(content)), nil)
+				_, err := newText("bad", textSource{ReaderAt: strings.NewReader(content), size: int64(len(content))}, nil)
 				var invalid *tokenizer.InvalidUTF8Error
 				if !errors.As(err, &invalid) || invalid.Offset != int64(n) {
 					t.Errorf("%d bytes, then %q: got error %v, want offset %d", n, bad, err, n)
@@ -159,7 +159,7 @@ func TestFileChanges(t *testing.T) {
 		text.source = strings.NewReader(other)
 		must.Fail(t, text.Window(ids, 50), "the file changed")
 	}
-	must.Refuse(newText("short", strings.NewReader("abc"), 4, nil))(t, `"short"`, "the file changed")
+	must.Refuse(newText("short", textSource{ReaderAt: strings.NewReader("abc"), size: 4}, nil))(t, `"short"`, "the file changed")
 
 	broken := errors.New("bad sector")
 	text = textOf(t, original)
@@ -167,7 +167,7 @@ func TestFileChanges(t *testing.T) {
 	if err := text.Window(ids, 50); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := newText("broken", failing{broken}, 10, nil); !errors.Is(err, broken) {
+	if _, err := newText("broken", textSource{ReaderAt: failing{broken}, size: 10}, nil); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -191,7 +191,7 @@ func TestTextStaysOnDisk(t *testing.T) {
 	const size = 1 << 23
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	text := must.Get(newText("long", letterAt{}, size, nil))(t)
+	text := must.Get(newText("long", textSource{ReaderAt: letterAt{}, size: size}, nil))(t)
 	ids := make([]int, 256)
 	for start := 0; start < text.Len()-len(ids); start += text.Len() / 50 {
 		must.Do(t, text.Window(ids, start))
@@ -225,7 +225,7 @@ func FuzzText(f *testing.F) {
 	f.Add([]byte("\ufeff\ufffd\x00"), -1, math.MaxInt)
 	f.Add([]byte(strings.Repeat("aé世𝄞", 1000)), 1020, 2000)
 	f.Fuzz(func(t *testing.T, content []byte, start, n int) {
-		text, err := newText("fuzz", bytes.NewReader(content), int64(len(content)), nil)
+		text, err := newText("fuzz", textSource{ReaderAt: bytes.NewReader(content), size: int64(len(content))}, nil)
 		want := []rune(string(content))
 		if valid := len(content) > 0 && string(want) == string(content); (err == nil) != valid {
 			t.Fatalf("%q is valid: %t, but the error is %v", content, valid, err)
@@ -302,5 +302,5 @@ func openFile(t testing.TB, path string, tok tokenizer.Tokenizer) *Text {
 // textOf returns a Text that reads from a string instead of a file.
 func textOf(t testing.TB, content string) *Text {
 	t.Helper()
-	return must.Get(newText("memory", strings.NewReader(content), int64(len(content)), nil))(t)
+	return must.Get(newText("memory", textSource{ReaderAt: strings.NewReader(content), size: int64(len(content))}, nil))(t)
 }

@@ -7,7 +7,7 @@ import "fmt"
 // without the first. So each target is the id after its input. The windows depend only on the text and the arguments.
 // TrainBatch returns an error if the text is too short or a window can't be read.
 func (t *Text) TrainBatch(seed uint64, epoch, step, size, length int) (Batch, error) {
-	b, err := newBatch(size, Layout{Len: length, TargetLen: length, Start: -1})
+	b, err := t.newBatch(size, length)
 	if err != nil {
 		return Batch{}, err
 	}
@@ -34,7 +34,7 @@ func (t *Text) ValidationBatch(numbers []int, length, limit int) (Batch, error) 
 	if err != nil {
 		return Batch{}, err
 	}
-	b, err := newBatch(len(numbers), Layout{Len: length, TargetLen: length, Start: -1})
+	b, err := t.newBatch(len(numbers), length)
 	if err != nil {
 		return Batch{}, err
 	}
@@ -91,6 +91,9 @@ func (t *Text) fill(b *Batch, row, start int, window []int) error {
 	copy(b.Inputs[row*b.Len:(row+1)*b.Len], window)
 	copy(b.Targets[row*b.Len:(row+1)*b.Len], window[1:])
 	b.Lengths[row] = b.Len
+	if t.packed {
+		t.number(b, row, start)
+	}
 	return nil
 }
 

@@ -223,7 +223,7 @@ func BenchmarkOpenText(b *testing.B) {
 	const size = 1 << 22
 	b.SetBytes(size)
 	for b.Loop() {
-		must.Get(newText("letters", letterAt{}, size, nil))(b)
+		must.Get(newText("letters", textSource{ReaderAt: letterAt{}, size: size}, nil))(b)
 	}
 }
 

@@ -52,21 +52,28 @@ func (f TextFiles) name() string {
 	return fmt.Sprintf("%s and %d more", f.Paths[0], len(f.Paths)-1)
 }
 
-// open returns a source of the text's characters in UTF-8, with its size. A single file of plain UTF-8 that isn't JSONL
-// and has no byte-order mark is its own source. Otherwise the source is a temporary file, which the function close
-// removes.
-func (f TextFiles) open() (source *os.File, size int64, close func() error, err error) {
+// A textSource has the characters of a text in UTF-8.
+type textSource struct {
+	io.ReaderAt
+	size   int64   // number of bytes
+	starts []int64 // offsets of the documents: of lines of JSONL, and of other files; nil for one document
+	close  func() error
+}
+
+// open returns a source of the text. A single file of plain UTF-8 that isn't JSONL and has no byte-order mark is its
+// own source. Otherwise the source is a temporary file, which the function close removes.
+func (f TextFiles) open() (textSource, error) {
 	paths, err := f.list()
 	if err != nil {
-		return nil, 0, nil, err
+		return textSource{}, err
 	}
 	if len(paths) == 1 && !textfile.IsJSONL(paths[0]) {
 		file, err := textfile.Open(paths[0], f.Encoding)
 		if err != nil {
-			return nil, 0, nil, fileError(paths[0], err)
+			return textSource{}, fileError(paths[0], err)
 		}
 		if file.Plain != nil && !file.Mark {
-			return file.Plain, file.Size, file.Close, nil
+			return textSource{file.Plain, file.Size, nil, file.Close}, nil
 		}
 		file.Close()
 	}
@@ -119,13 +126,13 @@ func (f TextFiles) list() (files []string, err error) {
 }
 
 // copy copies the characters of files to a temporary file.
-func (f TextFiles) copy(paths []string) (source *os.File, size int64, close func() error, err error) {
+func (f TextFiles) copy(paths []string) (textSource, error) {
 	file, err := os.CreateTemp("", "heed-text-")
 	if err != nil {
-		return nil, 0, nil, copyError(err)
+		return textSource{}, copyError(err)
 	}
 	removed := os.Remove(file.Name()) == nil // an open file can't be removed on every system
-	close = func() error {
+	close := func() error {
 		err := file.Close()
 		if !removed {
 			err = errors.Join(err, os.Remove(file.Name()))
@@ -136,14 +143,14 @@ func (f TextFiles) copy(paths []string) (source *os.File, size int64, close func
 	for _, path := range paths {
 		if err := c.add(path, f); err != nil {
 			close()
-			return nil, 0, nil, fileError(path, err)
+			return textSource{}, fileError(path, err)
 		}
 	}
 	if err := c.out.Flush(); err != nil {
 		close()
-		return nil, 0, nil, copyError(err)
+		return textSource{}, copyError(err)
 	}
-	return file, c.size, close, nil
+	return textSource{file, c.size, c.starts, close}, nil
 }
 
 func copyError(err error) error {
@@ -152,9 +159,10 @@ func copyError(err error) error {
 
 // A textCopy copies the characters of files.
 type textCopy struct {
-	out  *bufio.Writer
-	size int64 // number of bytes
-	last rune
+	out    *bufio.Writer
+	size   int64 // number of bytes
+	last   rune
+	starts []int64 // offsets of the documents
 }
 
 func (c *textCopy) put(r rune) error {
@@ -182,6 +190,7 @@ func (c *textCopy) add(path string, f TextFiles) error {
 	if textfile.IsJSONL(path) {
 		return c.documents(file, f.Key)
 	}
+	c.starts = append(c.starts, c.size)
 	offset := int64(0)
 	if file.Mark {
 		offset = int64(len(textfile.Mark))
@@ -215,6 +224,7 @@ func (c *textCopy) documents(file *textfile.File, key string) error {
 		if err != nil {
 			return err
 		}
+		c.starts = append(c.starts, c.size)
 		for _, r := range text + "\n" {
 			if err := c.put(r); err != nil {
 				return err

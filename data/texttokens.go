@@ -72,6 +72,22 @@ func (t *Text) tokenize(tok tokenizer.Tokenizer, size int) error {
 		return err
 	}
 	t.vocab, t.tokenizer, t.tokens, t.trainTokens = nil, tok, tokens, train
+	if len(t.starts) < 2 {
+		return nil
+	}
+	t.documents = nil
+	lengths, end := make([]int64, tok.Len()), int64(0)
+	for id := range lengths {
+		piece, err := tok.Decode([]int{id})
+		if err != nil {
+			return err
+		}
+		lengths[id] = int64(len(piece))
+	}
+	for i, id := range tokens {
+		end += lengths[id]
+		t.beginDocuments(end, i)
+	}
 	return nil
 }
 
@@ -87,8 +103,10 @@ func (t *Text) tokenizeWhole(tok tokenizer.Tokenizer, cut int64) error {
 		return err
 	}
 	t.vocab, t.tokenizer, t.tokens = nil, tok, make([]uint32, len(tokens))
+	t.documents = nil
 	for i, token := range tokens {
 		t.tokens[i] = uint32(token.ID)
+		t.beginDocuments(int64(token.End), i)
 		if token.Start < int(cut) {
 			t.trainTokens = i + 1
 		}

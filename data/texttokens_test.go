@@ -162,7 +162,7 @@ func TestTextOfTokens(t *testing.T) {
 // A long text without white space is one part, and an error if there isn't enough memory to encode it.
 func TestPartsMemory(t *testing.T) {
 	for content, good := range map[string]bool{strings.Repeat("a", 3*partBytes): false, strings.Repeat("a ", 2*partBytes): true} {
-		text := must.Get(newText("a text", strings.NewReader(content), int64(len(content)), nil))(t)
+		text := must.Get(newText("a text", textSource{ReaderAt: strings.NewReader(content), size: int64(len(content))}, nil))(t)
 		err := text.parts(0, text.size, 2*partBytes*perByte, func(string) bool { return true })
 		if good != (err == nil) || !good && !strings.HasPrefix(err.Error(), "3 MB without white space before byte 3145728 take ") {
 			t.Errorf("%.3q…: error %v, want none only if there is white space", content, err)

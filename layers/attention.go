@@ -17,6 +17,9 @@ type AttentionOptions struct {
 	Softcap float64 // a score s becomes Softcap·tanh(s/Softcap) before the mask (Gemma 2, 2024); 0 for none
 	Dropout float64 // probability of dropping an attention weight, in training
 
+	// Score changes each score after the softcap and before the mask; nil for none.
+	Score ScoreFunc
+
 	// Heads is the number of query heads, H, if heads lie side by side on the last axis. 0 means that heads have an
 	// axis of their own, or that there is only one head. KeyValueHeads is the number of heads of keys and values, G, on
 	// the last axis; Heads if 0.
@@ -29,9 +32,14 @@ type AttentionOptions struct {
 	layer string // the layer's name in errors
 }
 
+// A ScoreFunc returns a changed score, and the derivative of the change with respect to the score, for a query head and
+// for the positions of a query and a key: see Mask. A value of −Inf masks the key. The function may be called from
+// several goroutines at once, and must return the same for the same arguments.
+type ScoreFunc func(score float64, head, query, key int) (value, derivative float64)
+
 // ScaledDotProduct computes attention without parameters (Vaswani et al., 2017, section 3.2.1),
 //
-//	softmax(softcap(Q·Kᵀ·scale) + M)·V
+//	softmax(score(softcap(Q·Kᵀ·scale)) + M)·V
 //
 // for queries (…, T, K), keys (…, S, K) and values (…, S, V). The output has shape (…, T, V). The leading axes are
 // none, (B) or (B, H). Keys and values may have fewer heads, G, if H is a multiple of G. Query head h then uses head
@@ -52,16 +60,17 @@ func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (*G.Node, e
 	return st.Output, err
 }
 
-// Stages holds the intermediate nodes of attention. Use gorgonia.Read to get their values. Scores, Capped, Masked,
-// Weights and Dropped have shape (…, T, S), or (B, H, T, S) if heads lie side by side; S includes past keys. In the
-// ONNX operator Attention, Key and Value are called present_key and present_value. The operator's qk_matmul_output is
-// Scores, Capped, Masked or Weights, for modes 0 to 3.
+// Stages holds the intermediate nodes of attention. Use gorgonia.Read to get their values. Scores, Capped, Changed,
+// Masked, Weights and Dropped have shape (…, T, S), or (B, H, T, S) if heads lie side by side; S includes past keys. In
+// the ONNX operator Attention, Key and Value are called present_key and present_value. The operator's qk_matmul_output
+// is Scores, Capped, Masked or Weights, for modes 0 to 3.
 type Stages struct {
 	Key, Value *G.Node // keys and values, with past ones in front
 
 	Scores  *G.Node // scale·Q·Kᵀ, with the products of the mask's Distances
 	Capped  *G.Node // after softcap; Scores without a softcap
-	Masked  *G.Node // Capped plus the mask's biases; −Inf where masked
+	Changed *G.Node // after Score; Capped without a Score
+	Masked  *G.Node // Changed plus the mask's biases; −Inf where masked
 	Weights *G.Node // after softmax
 	Dropped *G.Node // after dropout; Weights without dropout
 	Output  *G.Node // (…, T, V), or (B, T, H·V) if heads lie side by side
@@ -73,7 +82,7 @@ func ScaledDotProductStages(b *Build, q, k, v *G.Node, o AttentionOptions) (st S
 	if err != nil {
 		return Stages{}, err
 	}
-	st.Masked, err = ops.MaskScores(b.Env(), inputs.Name, st.Capped, inputs.Mask)
+	st.Masked, err = ops.MaskScores(b.Env(), inputs.Name, st.Changed, inputs.Mask)
 	return st, err
 }
 
@@ -136,7 +145,13 @@ func compose(b *Build, inputs ops.AttentionInputs, score func(q, k *G.Node) (*G.
 			return st, err
 		}
 	}
-	if st.Weights, err = ops.Softmax(b.Env(), inputs.Name, st.Capped, inputs.Mask); err != nil {
+	st.Changed = st.Capped
+	if inputs.Score != nil {
+		if st.Changed, err = ops.ChangeScores(b.Env(), inputs.Name, st.Capped, inputs.Score, inputs.Mask); err != nil {
+			return st, err
+		}
+	}
+	if st.Weights, err = ops.Softmax(b.Env(), inputs.Name, st.Changed, inputs.Mask); err != nil {
 		return st, err
 	}
 	if st.Dropped, err = ops.Dropout(b.Env(), st.Weights, inputs.Dropout); err != nil {
@@ -154,7 +169,7 @@ func compose(b *Build, inputs ops.AttentionInputs, score func(q, k *G.Node) (*G.
 // ops returns the options in the form of package ops.
 func (o AttentionOptions) ops() ops.AttentionConfig {
 	return ops.AttentionConfig{
-		Name: cmp.Or(o.layer, "scaled dot-product attention"), Mask: o.Mask.ops(), Scale: o.Scale, Softcap: o.Softcap, Dropout: o.Dropout,
+		Name: cmp.Or(o.layer, "scaled dot-product attention"), Mask: o.Mask.ops(), Scale: o.Scale, Softcap: o.Softcap, Score: ops.ScoreFunc(o.Score), Dropout: o.Dropout,
 		Heads: o.Heads, KeyValueHeads: o.KeyValueHeads, PastKey: o.PastKey, PastValue: o.PastValue, Distances: o.Mask.Distances.ops(),
 	}
 }

@@ -41,6 +41,10 @@ func TestGradientsOfOptions(t *testing.T) {
 		{"softcap and causal", onnxCall{options: layers.AttentionOptions{Softcap: 0.6, Mask: mask{Causal: true}}}},
 		{"softcap and a boolean mask", onnxCall{options: capped(0.6), allow: bools("x.xx .... .xx.", 3, 4)}},
 		{"softcap and bias", onnxCall{options: capped(0.6), bias: random(3, 2, 3, 4)}},
+		{"score", onnxCall{options: layers.AttentionOptions{Score: wavy}}},
+		{"score and softcap", onnxCall{options: layers.AttentionOptions{Score: wavy, Softcap: 0.6}, offsets: []int{1, -1}}},
+		{"score, bias and causal", onnxCall{options: layers.AttentionOptions{Score: wavy, Mask: mask{Causal: true}}, bias: random(3, 2, 3, 4)}},
+		{"score of grouped heads after past keys", onnxCall{onnxSizes: onnxSizes{P: 2, H: 4, G: 2}, options: layers.AttentionOptions{Score: wavy}}},
 		{"window on the left", onnxCall{options: within(1, -1)}},
 		{"window on the right", onnxCall{options: within(-1, 1)}},
 		{"window on both sides", onnxCall{options: within(1, 1)}},
@@ -53,6 +57,14 @@ func TestGradientsOfOptions(t *testing.T) {
 		{"lengths", onnxCall{lengths: []int{3, 0}}},
 		{"lengths of 0", onnxCall{lengths: []int{0, 0}}},
 		{"valid keys", onnxCall{onnxSizes: onnxSizes{T: 3}, options: causal()}.valid(4, 2)},
+		{"documents", onnxCall{documents: []int{3, 3, 8, 8, 1, 2, 2, 2}}},
+		{"documents, causal", onnxCall{options: causal(), documents: []int{3, 3, 8, 8, 1, 2, 2, 2}}},
+		{"documents whose keys don't adjoin", onnxCall{documents: []int{3, 8, 3, 8, 1, 2, 2, 1}}},
+		{"documents, offsets and a softcap", onnxCall{options: capped(0.6), offsets: []int{1, -1}, documents: []int{3, 3, 8, 8, 1, 2, 2, 2}}},
+		{"documents after past keys", onnxCall{onnxSizes: past, options: causal(), documents: []int{3, 3, 3, 8, 8, 8, 1, 2, 2, 2, 3, 3}}},
+		{"blocks", onnxCall{blocks: onnxPrefix}},
+		{"blocks, offsets and a bias", onnxCall{blocks: onnxPrefix, offsets: []int{1, -1}, bias: random(3, 2, 3, 4)}},
+		{"blocks after past keys", onnxCall{onnxSizes: past, blocks: onnxPrefix}},
 		{"boolean mask", onnxCall{allow: bools("x.xx ..x.", 2, 1, 1, 4)}},
 		{"boolean mask with an empty row", onnxCall{allow: bools("x.xx .... ..x.", 3, 4)}},
 		{"bias", onnxCall{bias: random(3, 2, 1, 3, 4)}},
@@ -69,8 +81,8 @@ func TestGradientsOfOptions(t *testing.T) {
 		{"past and a mask of its length", onnxCall{onnxSizes: past, bias: random(3, 1, 2)}},
 		{"past and offsets", onnxCall{onnxSizes: past, options: causal(), offsets: []int{0, -2}}},
 		{"past of grouped heads", onnxCall{onnxSizes: onnxSizes{P: 1, H: 4, G: 2}, options: causal()}},
-		{"everything", onnxCall{onnxSizes: onnxSizes{P: 2, H: 4, G: 2}, offsets: []int{0, -1}, lengths: []int{6, 4}, allow: bools("xxx.xx", 6), bias: random(3, 4, 1, 5),
-			options: layers.AttentionOptions{Scale: 1.3, Softcap: 0.9, Mask: mask{Causal: true, Window: &window{Left: 4, Right: 2}, Slopes: []float64{0.1, 0.2, 0.3, 0.4}}}}},
+		{"everything", onnxCall{onnxSizes: onnxSizes{P: 2, H: 4, G: 2}, offsets: []int{0, -1}, lengths: []int{6, 4}, documents: []int{1, 1, 1, 1, 1, 2, 1, 2, 2, 2, 2, 2}, allow: bools("xxx.xx", 6), bias: random(3, 4, 1, 5),
+			options: layers.AttentionOptions{Scale: 1.3, Softcap: 0.9, Score: wavy, Mask: mask{Causal: true, Window: &window{Left: 4, Right: 2}, Slopes: []float64{0.1, 0.2, 0.3, 0.4}}}}},
 	} {
 		call := &tc.call
 		n := call.onnxSizes
@@ -107,7 +119,7 @@ func (c *bench) attendStages(call *onnxCall, l onnxLayout) *G.Node {
 	q, k, v, o, wrt := call.build(c.g, l, tensor.Float64)
 	c.wrt = wrt
 	st := must.Get(layers.ScaledDotProductStages(c.b, q, k, v, o))(c)
-	stages := G.Nodes{st.Key, st.Value, st.Scores, st.Capped, st.Weights}
+	stages := G.Nodes{st.Key, st.Value, st.Scores, st.Capped, st.Changed, st.Weights}
 	if !slices.Contains(call.expect(call.gradient()).stages["masked"], -inf) {
 		stages = append(stages, st.Masked)
 	}

@@ -3,6 +3,7 @@ package layers
 import (
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/ops"
 )
 
@@ -10,9 +11,9 @@ import (
 // Mask masks no key. The weight of a masked key is exactly zero. The key and its value affect neither the output nor a
 // gradient, even if they hold NaN. If all keys of a query are masked, the query's output and gradients are zero.
 //
-// Causal, Window, Slopes and Distances compare positions. Key j is at position j. Query i is at position p = P + Offset
-// + i, where P is the number of past keys in the options. So without past keys and offsets, the positions of queries
-// and of keys both count from 0, even if T ≠ S.
+// Causal, Window, Documents, Blocks, Slopes and Distances use positions. Key j is at position j. Query i is at position
+// p = P + Offset + i, where P is the number of past keys in the options. So without past keys and offsets, the
+// positions of queries and of keys both count from 0, even if T ≠ S.
 //
 // Allow and Bias broadcast, right-aligned, to the shape of the scores: (B, H, T, S), or (B, T, S) or (T, S) if the
 // queries have no head or batch axis. S includes past keys. If the last axis of Allow or Bias is shorter than S, the
@@ -36,6 +37,18 @@ type Mask struct {
 	// and dtype tensor.Int. Keys after the valid ones are masked. Running the graph returns an error for a length
 	// outside [0, S].
 	KeyLengths *G.Node
+
+	// Documents is a node with the number of each key's document, past keys included, so that several documents can
+	// share a row without seeing each other. It has shape (B, S), or (S) without a batch axis, and dtype tensor.Int.
+	// Keys of a row with the same number are one document. A query at position p belongs to the document of key p, and
+	// attends only to keys of this document; if there is no key p, it attends to none. The fused op skips other
+	// documents, if the keys of each document adjoin. If the model's Positions depend on more than distances, let them
+	// restart in each document: see Build.Positions.
+	Documents *G.Node
+
+	// Blocks lets a query at position p attend to key j if its function says so; nil for no limit. It must have at
+	// least the positions of all queries and all S keys.
+	Blocks *BlockMask
 
 	// Allow is a node of dtype tensor.Bool: true where a query may attend to a key.
 	Allow *G.Node
@@ -77,7 +90,8 @@ func (w *Window) valid() bool { return min(w.Left, w.Right) >= -1 }
 // ops returns the mask in the form of package ops.
 func (m Mask) ops() ops.Mask {
 	return ops.Mask{
+		Blocks: (*kernel.Blocks)(m.Blocks),
 		Causal: m.Causal, Window: (*ops.Window)(m.Window), Offset: m.Offset, Offsets: m.Offsets,
-		KeyLengths: m.KeyLengths, Allow: m.Allow, Bias: m.Bias, Slopes: m.Slopes,
+		KeyLengths: m.KeyLengths, Allow: m.Allow, Bias: m.Bias, Slopes: m.Slopes, Documents: m.Documents,
 	}
 }

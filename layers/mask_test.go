@@ -183,8 +183,12 @@ func TestTheFutureCannotLeak(t *testing.T) {
 		"negative offset": {-1, func(*bench) layers.Mask { return layers.Mask{Offset: -1} }, layers.AttentionConfig{}},
 		"offsets":         {1, func(c *bench) layers.Mask { return layers.Mask{Offsets: c.ints("offsets", []int{1, -2}, 2)} }, layers.AttentionConfig{}},
 		"grouped heads":   {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{KeyValueHeads: 2}},
-		"softcap":         {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{Softcap: 0.5}},
-		"dropout":         {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{Dropout: 0.3}},
+		"documents": {0, func(c *bench) layers.Mask {
+			return layers.Mask{Documents: c.ints("documents", []int{0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 3, 3, 3}, 2, 7)}
+		}, layers.AttentionConfig{}},
+		"blocks":  {0, func(c *bench) layers.Mask { return layers.Mask{Blocks: c.blocks(7, 7)} }, layers.AttentionConfig{}},
+		"softcap": {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{Softcap: 0.5}},
+		"dropout": {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{Dropout: 0.3}},
 		"all": {1, func(c *bench) layers.Mask {
 			return layers.Mask{
 				Window: &layers.Window{Left: 3, Right: 2}, Slopes: []float64{0.5, 0.25, 1, 2}, Offsets: c.ints("offsets", []int{1, 0}, 2),
@@ -270,6 +274,50 @@ func TestOwnWindow(t *testing.T) {
 		return read(t, c.node(d.ForwardCross(c.b, c.in("x", 1, 1, 8), c.in("memory", 1, 5, 8), layers.Mask{}, layers.Mask{})))[0]
 	}
 	sameBits(t, "attention to an encoder's output", run(&window{}), run(nil))
+}
+
+// TestOtherDocumentsCannotLeak changes the rows of other documents. Outputs of a document must not change.
+func TestOtherDocumentsCannotLeak(t *testing.T) {
+	var cases []hidingCase
+	for name, numbers := range map[string][]int{
+		"adjoining": {0, 0, 1, 1, 1, 2, 2, 4, 4, 4, 1, 1, 1, 1},
+		"scattered": {1, 0, 1, 0, 2, 1, 2, 0, 1, 1, 0, 1, 0, 0},
+	} {
+		for i, causal := range []bool{false, true} {
+			for _, config := range []layers.AttentionConfig{{Heads: 2}, {Heads: 4, KeyValueHeads: 2, Softcap: 0.5, Dropout: 0.3}} {
+				cases = append(cases, hidingCase{
+					name: fmt.Sprintf("%s, causal %t, %d heads", name, causal, config.Heads), shape: []int{2, 7, 8},
+					hidden: func(b, i int) bool { return numbers[b*7+i] != 1 },
+					build: func(c *bench, x *G.Node) *G.Node {
+						a := c.multiHead(8, config)
+						a.Score = []layers.ScoreFunc{nil, wavy}[i]
+						return c.node(a.Forward(c.b, x, x, x, layers.Mask{Causal: causal, Documents: c.ints("documents", numbers, 2, 7)}))
+					},
+				})
+			}
+		}
+	}
+	hide(t, cases)
+}
+
+// TestBlocksCannotLeak changes the rows of keys that a BlockMask hides from all queries but their own.
+func TestBlocksCannotLeak(t *testing.T) {
+	var cases []hidingCase
+	for _, config := range []layers.AttentionConfig{{Heads: 2}, {Heads: 4, KeyValueHeads: 2, Softcap: 0.5, Dropout: 0.3}} {
+		cases = append(cases, hidingCase{
+			name: fmt.Sprintf("%d heads", config.Heads), shape: []int{2, 7, 8}, hidden: func(_, i int) bool { return i%3 == 1 },
+			build: func(c *bench, x *G.Node) *G.Node {
+				m := must.Get(layers.NewBlockMask(7, 7, func(query, key int) bool { return key%3 != 1 || query == key }))(c)
+				return c.node(c.multiHead(8, config).Forward(c.b, x, x, x, layers.Mask{Blocks: m}))
+			},
+		})
+	}
+	hide(t, cases)
+}
+
+// blocks returns a BlockMask in which each query sees all keys.
+func (c *bench) blocks(T, S int) *layers.BlockMask {
+	return must.Get(layers.NewBlockMask(T, S, func(int, int) bool { return true }))(c)
 }
 
 // TestPaddingCannotMatter changes padding, also to NaN and infinity: no result may change.

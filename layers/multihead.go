@@ -36,6 +36,8 @@ type MultiHeadAttention struct {
 	// and Decoders set this field in their blocks.
 	Positions Positions
 
+	Score ScoreFunc // changes the scores; nil for none: see AttentionOptions
+
 	heads, groups int
 	options       AttentionOptions // its mask has only a Window; attend adds the rest
 	name          string
@@ -215,7 +217,7 @@ func (a *MultiHeadAttention) Forward(b *Build, query, key, value *G.Node, m Mask
 func (a *MultiHeadAttention) attend(b *Build, q, k, v *G.Node, m Mask) (heads *G.Node, err error) {
 	o := a.options
 	m.Window = o.Mask.Window.and(m.Window)
-	o.Mask = m
+	o.Mask, o.Score = m, a.Score
 	if o.Scale == 0 && m.Distances != nil {
 		o.Scale = 1 / math.Sqrt(float64(m.Distances.products()*q.Shape()[q.Dims()-1]/a.heads))
 	}

@@ -46,6 +46,14 @@ func TestOptionErrors(t *testing.T) {
 		{"batch", nil, []int{1, 2, 5, 6}, []int{1, 2, 5, 4}, func(*bench) options { return options{} }, []string{"batch", "(1, 2, 5, 6)"}},
 		{"lengths of keys and values", nil, nil, []int{2, 2, 4, 4}, func(*bench) options { return options{} }, []string{"agree in K and S", "(2, 2, 4, 4)"}},
 
+		{"blocks of too few keys", nil, nil, nil, func(c *bench) options { return options{Mask: mask{Blocks: c.blocks(9, 4)}} }, []string{"Mask.Blocks", "(3, 5)", "(9, 4)"}},
+		{"blocks of too few queries", nil, nil, nil, func(c *bench) options { return options{Mask: mask{Offset: 1, Blocks: c.blocks(3, 5)}} }, []string{"Mask.Blocks", "(4, 5)", "(3, 5)"}},
+		{"documents of another length", nil, nil, nil, func(c *bench) options {
+			return options{Mask: mask{Documents: c.ints("documents", make([]int, 6), 2, 3)}}
+		}, []string{"Mask.Documents", "(2, 5)", "(2, 3)"}},
+		{"documents without a batch axis", nil, nil, nil, func(c *bench) options { return options{Mask: mask{Documents: c.ints("documents", make([]int, 5), 5)}} }, []string{"Mask.Documents", "(2, 5)", "(5)"}},
+		{"documents of floats", nil, nil, nil, func(c *bench) options { return options{Mask: mask{Documents: c.in("documents", 2, 5)}} }, []string{"Mask.Documents", "int", "float64"}},
+
 		{"past key alone", nil, nil, nil, func(c *bench) options { return options{PastKey: c.in("past key", 2, 2, 1, 6)} }, []string{"PastKey", "PastValue", "together"}},
 		{"past value alone", nil, nil, nil, func(c *bench) options { return options{PastValue: c.in("past value", 2, 2, 1, 4)} }, []string{"PastKey", "PastValue", "together"}},
 		{"past of another width", nil, nil, nil, pastOf([]int{2, 2, 1, 5}, []int{2, 2, 1, 4}), []string{"PastKey", "(2, 2, 1, 5)", "(2, 2, 5, 6)"}},

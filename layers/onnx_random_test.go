@@ -45,8 +45,17 @@ func drawCall(r *rand.Rand, maxSize int) (*onnxCall, onnxLayout) {
 	if some(3) {
 		c.options.Softcap = 0.2 + 2*r.Float64()
 	}
+	if some(4) {
+		c.options.Score = wavy
+	}
 	c.drawMask(r)
 	return c, l
+}
+
+// wavy is a ScoreFunc that depends on all of its arguments.
+func wavy(score float64, head, query, key int) (value, derivative float64) {
+	x := float64(query-key) / 100
+	return score + 0.3*math.Sin(score+float64(head)) - x*x/(1+x*x), 1 + 0.3*math.Cos(score+float64(head))
 }
 
 // drawMask gives the call a random mask.
@@ -69,6 +78,24 @@ func (c *onnxCall) drawMask(r *rand.Rand) {
 	if some(3) {
 		for range c.B {
 			c.lengths = append(c.lengths, r.IntN(c.keys()+1))
+		}
+	}
+	if some(4) {
+		modulus, far := 1+r.IntN(5), r.IntN(c.keys()+1)
+		c.blocks = func(query, key int) bool { return key%modulus == 0 || query-key < far && key-query < far }
+	}
+	if some(4) {
+		for range c.B {
+			number, length, scattered := 9, 1+r.IntN(c.keys()), some(4)
+			for j := range c.keys() {
+				switch {
+				case scattered:
+					number = r.IntN(3)
+				case j%length == 0:
+					number -= 2
+				}
+				c.documents = append(c.documents, number)
+			}
 		}
 	}
 	if some(4) {

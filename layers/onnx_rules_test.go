@@ -145,11 +145,24 @@ func onnxRules() []onnxRule {
 		{"an offset far below 0, with a window open on the right", onnxCall{onnxSizes: n{T: 2, S: 2}, options: offset(-9, within(1, -1))}, "xx xx"},
 		{"an offset far above all keys", onnxCall{onnxSizes: n{T: 2, S: 2}, options: offset(9, within(3, 3))}, ".. .."},
 		{"a huge offset", onnxCall{onnxSizes: n{T: 2, S: 2}, options: offset(math.MaxInt/8, causal())}, "xx xx"},
+		{"blocks", onnxCall{onnxSizes: n{T: 4, S: 4}, blocks: onnxPrefix}, "xx.. xx.. xxx. xxxx"},
+		{"blocks: with a window and lengths", onnxCall{onnxSizes: n{T: 4, S: 4}, options: within(1, 0), blocks: onnxPrefix, lengths: []int{3}}, "x... xx.. .xx. ..x."},
+		{"blocks: an offset moves the queries", onnxCall{onnxSizes: n{B: 2, T: 2, S: 4}, blocks: onnxPrefix, offsets: []int{1, -1}}, "xx.. ....|.... xx.."},
+		{"blocks: after past keys", onnxCall{onnxSizes: n{T: 2, S: 2, P: 2}, blocks: onnxPrefix}, "xxx. xxxx"},
+		{"documents", onnxCall{onnxSizes: n{B: 2, T: 4, S: 4}, documents: []int{5, 5, 5, 2, 0, 1, 1, 1}}, "xxx. xxx. xxx. ...x|x... .xxx .xxx .xxx"},
+		{"documents: causal", onnxCall{onnxSizes: n{B: 2, T: 4, S: 4}, options: causal(), documents: []int{5, 5, 5, 2, 0, 1, 1, 1}}, "x... xx.. xxx. ...x|x... .x.. .xx. .xxx"},
+		{"documents: keys that don't adjoin", onnxCall{onnxSizes: n{T: 4, S: 4}, documents: []int{5, 2, 5, 2}}, "x.x. .x.x x.x. .x.x"},
+		{"documents: with a window, lengths and a mask", onnxCall{onnxSizes: n{T: 4, S: 4}, options: within(1, 1), documents: []int{5, 5, 5, 2}, lengths: []int{3}, allow: bools(".xxx", 4)}, ".x.. .xx. .xx. ...."},
+		{"documents: an offset moves the queries", onnxCall{onnxSizes: n{T: 3, S: 4}, options: offset(2, layers.AttentionOptions{}), documents: []int{5, 5, 5, 2}}, "xxx. ...x ...."},
+		{"documents: after past keys", onnxCall{onnxSizes: n{T: 2, S: 2, P: 2}, documents: []int{5, 5, 5, 2}}, "xxx. ...x"},
 		{"an offset after past keys", onnxCall{onnxSizes: n{T: 2, S: 2, P: 2}, options: offset(-1, causal())}, "xx.. xxx."},
 		{"an offset for each batch element", onnxCall{onnxSizes: n{B: 2, T: 2, S: 3}, options: causal(), offsets: []int{1, -1}}, "xx. xxx|... x.."},
 		{"offsets after past keys", onnxCall{onnxSizes: n{B: 2, T: 2, S: 1, P: 2}, options: causal(), offsets: []int{0, -2}}, "xxx xxx|x.. xx."},
 	}
 }
+
+// onnxPrefix is the function of a BlockMask: two keys that all queries see, and causal attention.
+func onnxPrefix(query, key int) bool { return key < 2 || key <= query }
 
 // offset returns the options with Offset n.
 func offset(n int, o layers.AttentionOptions) layers.AttentionOptions {

@@ -117,6 +117,15 @@ func (c *onnxCall) mask(g *G.ExprGraph, l onnxLayout, dt tensor.Dtype) (m layers
 	if c.offsets != nil {
 		m.Offsets = input(g, "offsets", dense(c.offsets, c.B))
 	}
+	if c.documents != nil {
+		m.Documents = input(g, "documents", dense(c.documents, c.B, c.keys()))
+	}
+	if c.blocks != nil {
+		var err error
+		if m.Blocks, err = layers.NewBlockMask(c.positions(), c.keys(), c.blocks); err != nil {
+			panic(err)
+		}
+	}
 	if c.allow != nil {
 		m.Allow = input(g, "allow", dense(c.allow.Bools(), l.mask(c.allow.Shape())...))
 	}

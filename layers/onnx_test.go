@@ -23,8 +23,10 @@ type onnxCall struct {
 	onnxSizes
 	options layers.AttentionOptions // options that aren't nodes: Scale, Softcap and Dropout, and the Mask's Causal, Window, Offset and Slopes
 
-	offsets, lengths []int         // (B); nil for none
-	allow, bias      *tensor.Dense // right-aligned to (B, H, T, P+S); nil for none
+	offsets, lengths []int                     // (B); nil for none
+	documents        []int                     // (B, P+S); nil for none
+	blocks           func(query, key int) bool // for a BlockMask; nil for none
+	allow, bias      *tensor.Dense             // right-aligned to (B, H, T, P+S); nil for none
 
 	q                  []float64 // (B, H, T, K)
 	k, v               []float64 // (B, G, S, K) and (B, G, S, V)
@@ -56,8 +58,8 @@ func (c *onnxCall) String() string {
 		return t.Shape()
 	}
 	o := c.options
-	return fmt.Sprintf("%+v, scale %v, softcap %v, dropout %v, causal %t, window %+v, offset %d, offsets %v, lengths %v, slopes %v, allow %v, bias %v",
-		c.onnxSizes, o.Scale, o.Softcap, o.Dropout, o.Mask.Causal, o.Mask.Window, o.Mask.Offset, c.offsets, c.lengths, o.Mask.Slopes, shape(c.allow), shape(c.bias))
+	return fmt.Sprintf("%+v, scale %v, softcap %v, dropout %v, causal %t, window %+v, offset %d, offsets %v, lengths %v, documents %v, blocks %t, score %t, slopes %v, allow %v, bias %v",
+		c.onnxSizes, o.Scale, o.Softcap, o.Dropout, o.Mask.Causal, o.Mask.Window, o.Mask.Offset, c.offsets, c.lengths, c.documents, c.blocks != nil, o.Score != nil, o.Mask.Slopes, shape(c.allow), shape(c.bias))
 }
 
 // onnxResults are the outputs of a call, and the gradients of a cost with respect to its inputs.
@@ -76,6 +78,9 @@ func (c *onnxCall) position(b, t int) int {
 	return p
 }
 
+// positions returns the number of positions of queries in a call's BlockMask.
+func (c *onnxCall) positions() int { return max(1, c.P+c.T+c.options.Mask.Offset) }
+
 // sees reports whether query t may attend to key j. Keys count from the first past key.
 func (c *onnxCall) sees(b, h, t, j int) bool {
 	m := c.options.Mask
@@ -86,6 +91,10 @@ func (c *onnxCall) sees(b, h, t, j int) bool {
 	}
 	switch {
 	case c.lengths != nil && j >= c.lengths[b]:
+		return false
+	case c.documents != nil && (p < 0 || p >= c.keys() || c.documents[b*c.keys()+p] != c.documents[b*c.keys()+j]):
+		return false
+	case c.blocks != nil && (p < 0 || p >= c.positions() || !c.blocks(p, j)):
 		return false
 	case m.Causal && j > p:
 		return false
@@ -136,6 +145,14 @@ func (c *onnxCall) added(b, h, t, j int) float64 {
 	return sum
 }
 
+// change returns the score that Score makes of a score, and its derivative.
+func (c *onnxCall) change(score float64, h, b, t, j int) (value, derivative float64) {
+	if c.options.Score == nil {
+		return score, 1
+	}
+	return c.options.Score(score, h, c.position(b, t), j)
+}
+
 // expect computes the outputs and the gradients of Σ g·output.
 func (c *onnxCall) expect(g []float64) onnxResults {
 	n, heads := c.keys(), c.B*c.H
@@ -166,8 +183,9 @@ func (c *onnxCall) expect(g []float64) onnxResults {
 			if capped[j] = raw[j]; c.options.Softcap > 0 {
 				capped[j] = c.options.Softcap * math.Tanh(raw[j]/c.options.Softcap)
 			}
+			changed, _ := c.change(capped[j], h, b, t, j)
 			if masked[j] = -inf; c.sees(b, h, t, j) {
-				masked[j] = capped[j] + c.added(b, h, t, j)
+				masked[j] = changed + c.added(b, h, t, j)
 				seen, largest = append(seen, j), max(largest, masked[j])
 			}
 		}
@@ -193,6 +211,8 @@ func (c *onnxCall) expect(g []float64) onnxResults {
 			if c.bias != nil {
 				dbias[onnxEntry(c.bias.Shape(), b, h, t, j)] += d
 			}
+			_, slope := c.change(capped[j], h, b, t, j)
+			d *= slope
 			if c.options.Softcap > 0 {
 				d *= 1 - math.Pow(math.Tanh(raw[j]/c.options.Softcap), 2)
 			}

@@ -13,7 +13,7 @@ var activations = map[string]layers.Activation{"relu": layers.ReLU, "gelu": laye
 
 // mask returns the mask described by a fixture's inputs and configuration.
 func (f fixture) mask(inputs map[string]*G.Node) layers.Mask {
-	return layers.Mask{Causal: f.Config.Causal, KeyLengths: inputs["lengths"], Allow: inputs["allow"], Bias: inputs["bias"]}
+	return layers.Mask{Causal: f.Config.Causal, KeyLengths: inputs["lengths"], Documents: inputs["documents"], Allow: inputs["allow"], Bias: inputs["bias"]}
 }
 
 func one(y *G.Node) map[string]*G.Node { return map[string]*G.Node{"out": y} }

@@ -106,6 +106,8 @@ func TestPyTorch(t *testing.T) {
 		{"seq2seq", seq2seqSubject},
 		{"classifier", classifierSubject},
 		{"contrastive", contrastiveSubject},
+		{"documents", maskedSubject},
+		{"score", scoreSubject},
 	} {
 		family.compare(t, false)
 	}
@@ -119,6 +121,8 @@ func TestPyTorchComposed(t *testing.T) {
 		{"masks", maskedSubject},
 		{"gated_block", gatedBlockSubject},
 		{"relative", relativeSubject},
+		{"documents", maskedSubject},
+		{"score", scoreSubject},
 	} {
 		family.compare(t, true)
 	}

@@ -120,9 +120,10 @@ var constructors = map[string]map[string]func(p *layers.Params, n int) error{
 	}),
 
 	// These constructors take no Params.
-	"NewParams":   {},
-	"NewCache":    {},
-	"NewFunction": {},
+	"NewParams":    {},
+	"NewBlockMask": {},
+	"NewCache":     {},
+	"NewFunction":  {},
 }
 
 func made(_ any, err error) error { return err }

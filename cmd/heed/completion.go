@@ -112,6 +112,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"target-units":    oneOf(characters, tokens, bpe),
 		"class-weights":   oneOf("balanced"),
 		"header":          oneOf("yes", "no"),
+		"pack":            oneOf("yes", "no"),
 		"quotes":          oneOf("no"),
 		"template":        oneOf(tokenizer.ChatTemplates()...),
 		"mode":            oneOf("min", "max"),

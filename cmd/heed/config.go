@@ -96,6 +96,8 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	f.StringVar((*string)(&s.Data.TargetUnits), "target-units", string(s.Data.TargetUnits), "units of answers (default: --units)")
 	f.IntVar(&s.Data.VocabSize, "vocab-size", s.Data.VocabSize, "maximum number of ids with --units bpe (0: chosen from the amount of text)")
 	f.IntVar(&s.Task.MaxAnswer, "max-answer", s.Task.MaxAnswer, "maximum length of an answer, for seq2seq (0: chosen from the file)")
+	f.StringVar(&s.Data.Pack, "pack", s.Data.Pack, "for text: yes if several documents or conversations share a row of --max-len and don't see each other, or no (default: yes if they are shorter than half a row on average)")
+	f.Lookup("pack").NoOptDefVal = "yes"
 	f.StringVar(&t.ClassWeights, "class-weights", t.ClassWeights, "balanced: rare labels or tags weigh more in the loss, so that all count the same (default: no weights)")
 
 	f = group("Adapter, with --tune lora")
@@ -125,7 +127,7 @@ func (s *settings) trainingFlags(group func(title string) *pflag.FlagSet) {
 	t, o, stopping := &s.Training, &s.Training.Optimizer, &s.Training.Stopping
 
 	f := group("Training")
-	f.IntVar(&t.BatchSize, "batch-size", t.BatchSize, "sequences per batch")
+	f.IntVar(&t.BatchSize, "batch-size", t.BatchSize, "sequences per batch; with --pack, rows of several sequences")
 	f.IntVar(&t.MicroBatches, "micro-batches", t.MicroBatches, "micro-batches per batch; more use less memory (0: 4, or the largest of 2 and 1 that divides the batch)")
 	choose(f, "precision", &t.Precision, "precision of the factors in linear layers' products, in training: %s; bfloat16 saves time only on processors with AMX; answers always use float32")
 	f.IntVar(&t.StepsPerEpoch, "steps-per-epoch", t.StepsPerEpoch, "batches per epoch (0: one pass over the rows of the file)")

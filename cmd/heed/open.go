@@ -107,7 +107,7 @@ func openTask(cmd *cobra.Command, dir string, files, validation []string, others
 		return nil, err
 	}
 	if others && len(files) > 0 && c.Describe().Rows != nil {
-		c.Data.SHA256 = ""
+		c.Data.SHA256, c.Data.Pack = "", cmp.Or(c.Data.Pack, "no") // as in training
 	}
 	if change != nil {
 		change(&c)

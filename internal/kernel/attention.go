@@ -54,6 +54,7 @@ type Attention[F Float] struct {
 	Scale F
 
 	Softcap F                // c, which replaces each score s with c·tanh(s/c); 0 means no cap
+	Score   ScoreFunc        // changes each score after the cap and before M; nil means none
 	Groups  int              // G, the number of heads of keys and values: query head h reads head h·G/H; 0 means H
 	Dropout AttentionDropout // dropout of the weights
 
@@ -114,7 +115,7 @@ func (a *Attention[F]) perGroup() int {
 func (a *Attention[F]) seen(b, t0, t1, j0, j1, cols int) (first, start, stop int) {
 	first, end := a.Mask.span(b, t0, t1)
 	start, stop = max(first, j0), min(end, j1)
-	if start >= stop {
+	if start >= stop || a.Mask.hidden(b, t0, t1, start, stop) {
 		return first, j0, j0
 	}
 	return first, start - (start-j0)%cols, stop
@@ -135,31 +136,39 @@ func (a *Attention[F]) tileQueries() int {
 
 // prepare sets the fields of the scratch that depend on batch element b.
 func (s *attentionScratch[F]) prepare(a *Attention[F], b int) {
-	s.reach, s.changes = a.Mask.reach(b), a.Softcap > 0 || a.Mask.scored()
+	s.reach, s.changes = a.Mask.reach(b), a.Softcap > 0 || a.Score != nil || a.Mask.scored() || a.Mask.Documents != nil
 }
 
-// maskRow caps and masks the scores of one query for the keys from j0 on. It returns the bounds of the visible part, in
-// which a masked score becomes −Inf, and leaves the rest unchanged. If capped isn't nil, it receives the scores after
-// the cap and before the mask.
+// maskRow caps, changes and masks the scores of one query for the keys from j0 on. It returns the bounds of the visible
+// part, in which a masked score becomes −Inf, and leaves the rest unchanged. If capped isn't nil, it receives the
+// scores after the cap, unless neither Softcap nor Score is set.
 func (a *Attention[F]) maskRow(scores, capped []F, b, h, t, j0 int) (from, stop int) {
 	from, stop = a.Mask.reach(b).bounds(t, j0, len(scores))
-	a.maskSeen(scores, capped, b, h, t, j0, from, stop)
-	return from, stop
+	return a.maskSeen(scores, capped, b, h, t, j0, from, stop)
 }
 
-// maskSeen does the same as maskRow, for known bounds. Tiles have many rows, so their code calls maskSeen only if
-// scores change.
-func (a *Attention[F]) maskSeen(scores, capped []F, b, h, t, j0, from, stop int) {
+// maskSeen does the same as maskRow, for bounds that don't consider documents yet. Tiles have many rows, so their code
+// calls maskSeen only if scores or bounds change.
+func (a *Attention[F]) maskSeen(scores, capped []F, b, h, t, j0, from, stop int) (int, int) {
+	if d := a.Mask.Documents; d != nil {
+		p := a.Mask.position(b, t)
+		lo, hi := d.cover(b, p, p+1)
+		from, stop = overlap(from, stop, lo-j0, hi-j0)
+	}
 	scores = scores[from:stop]
 	if a.Softcap > 0 {
 		bodyOf[F]().softcap(scores, scores, a.Softcap)
-		if capped != nil {
-			copy(capped[from:stop], scores)
-		}
+	}
+	if capped != nil && (a.Softcap > 0 || a.Score != nil) {
+		copy(capped[from:stop], scores)
+	}
+	if a.Score != nil {
+		changeRow(a.Score, scores, scores, h, a.Mask.position(b, t), j0+from)
 	}
 	if a.Mask.scored() {
 		a.Mask.apply(scores, b, h, t, j0+from)
 	}
+	return from, stop
 }
 
 // drops reports whether any weights can be dropped.
@@ -221,7 +230,7 @@ type attentionScratch[F Float] struct {
 	distances distanceScratch[F]
 
 	reach   maskReach // limits of the visible keys for this batch element
-	changes bool      // whether a cap or the mask changes visible scores
+	changes bool      // whether a cap or the mask changes visible scores, or documents change their bounds
 }
 
 // attentionGet returns a task's scratch.

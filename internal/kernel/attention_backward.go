@@ -151,7 +151,7 @@ func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, group
 	_, end := a.Mask.span(b, 0, queries)
 	s.prepare(a, b)
 	var keyPanel, valuePanel int
-	if columns := min(j1, end) - j0; columns > 0 && t0 < t1 {
+	if columns := min(j1, end) - j0; columns > 0 && t0 < t1 && !a.Mask.hidden(b, t0, t1, j0, j1) {
 		s.keys, keyPanel = s.packed(s.keys, a.k.from(b, group, j0), a.k.Row, columns, a.Width)
 		s.values, valuePanel = s.packed(s.values, a.v.from(b, group, j0), a.v.Row, columns, a.Value)
 	}
@@ -223,7 +223,7 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 			} else {
 				from, stop := s.reach.bounds(i0+i, j0, n)
 				if s.changes {
-					a.maskSeen(scores, s.capped[i*pitch:], b, h, i0+i, j0, from, stop)
+					from, stop = a.maskSeen(scores, s.capped[i*pitch:], b, h, i0+i, j0, from, stop)
 				}
 				s.softmax(scores, from, stop) // also sets the gap to 0
 			}
@@ -237,13 +237,16 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 	if a.drops() {
 		s.body.skipMul(s.scores[:size], s.scores[:size], s.keep[:size])
 	}
-	if a.dbias == nil && a.Softcap <= 0 {
+	if a.dbias == nil && a.Softcap <= 0 && a.Score == nil {
 		return
 	}
 	for i := range m {
 		grads := s.grads[i*pitch:][:n]
 		if a.dbias != nil {
 			Axpy(a.dbias[broadcastRow(a.Mask.BiasShape, b, h, i0+i)+j0:], 1, grads)
+		}
+		if a.Score != nil {
+			changeRowGrad(a.Score, grads, s.capped[i*pitch:][:n], grads, h, a.Mask.position(b, i0+i), j0)
 		}
 		if a.Softcap > 0 {
 			s.body.softcapGrad(grads, s.capped[i*pitch:][:n], grads, a.Softcap)
@@ -262,7 +265,7 @@ func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads, capped []
 	}
 	from, stop := s.reach.bounds(t, j0, len(scores))
 	if s.changes {
-		a.maskSeen(scores, capped, b, h, t, j0, from, stop)
+		from, stop = a.maskSeen(scores, capped, b, h, t, j0, from, stop)
 	}
 	p, g := scores[from:stop], grads[from:stop]
 	s.body.expShift(p, p, shift)

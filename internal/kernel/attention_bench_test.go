@@ -34,6 +34,9 @@ func BenchmarkAttention(b *testing.B) {
 	}
 }
 
+// windowAndFirst is a mask of nearby keys and of the first ones.
+func windowAndFirst(t, j int) bool { return j < 4 || t-j < 256 }
+
 // BenchmarkAttentionOptions times attention with one option each, for 1,024 or 4,096 queries. It also times a few
 // queries at the end of 1,024 keys.
 func BenchmarkAttentionOptions(b *testing.B) {
@@ -47,8 +50,27 @@ func BenchmarkAttentionOptions(b *testing.B) {
 		{"window256", [4]int{1, 4, 4096, 4096}, 0, func(a *Attention[float32]) {
 			a.Mask.Window = &Window{Left: 255}
 		}},
+		{"documents256", [4]int{1, 4, 4096, 4096}, 0, func(a *Attention[float32]) {
+			numbers := make([]int, 4096)
+			for j := range numbers {
+				numbers[j] = j / 256
+			}
+			a.Mask.Documents = documents(4096, numbers...)
+		}},
+		{"blocks", [4]int{1, 4, 4096, 4096}, 0, func(a *Attention[float32]) { a.Mask.Blocks = NewBlocks(4096, 4096, windowAndFirst) }},
+		{"allow", [4]int{1, 4, 4096, 4096}, 0, func(a *Attention[float32]) {
+			a.Mask.AllowShape, a.Mask.Allow = [4]int{1, 1, 4096, 4096}, make([]bool, 4096*4096)
+			for i := range a.Mask.Allow {
+				a.Mask.Allow[i] = windowAndFirst(i/4096, i%4096)
+			}
+		}},
 		{"groups2", long, 2, func(a *Attention[float32]) {}},
 		{"softcap", long, 0, func(a *Attention[float32]) { a.Softcap = 30 }},
+		{"score", long, 0, func(a *Attention[float32]) {
+			a.Score = func(score float64, head, query, key int) (value, derivative float64) {
+				return score + float64(key-query)/1024, 1
+			}
+		}},
 		{"slopes", long, 0, func(a *Attention[float32]) { a.Mask.Slopes = []float32{0.5, 0.25, 0.125, 0.0625} }},
 		{"dropout", long, 0, func(a *Attention[float32]) { a.Dropout.P = 0.1 }},
 		{"decode1", [4]int{1, 4, 1, 1024}, 0, func(a *Attention[float32]) { a.Mask.Offset = 1023 }},

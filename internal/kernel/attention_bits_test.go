@@ -14,7 +14,7 @@ import (
 // dividing the work.
 func TestAttentionIsTheSameBits(t *testing.T) {
 	for _, shape := range [][4]int{{1, 1, 300, 300}, {1, 3, 500, 500}, {2, 5, 130, 257}, {30, 2, 16, 16}} {
-		for _, option := range []string{"none", "bias", "window", "groups", "dropout", "distances", "distances and bias", "single"} {
+		for _, option := range []string{"none", "bias", "window", "groups", "dropout", "distances", "distances and bias", "documents", "blocks", "score", "single"} {
 			groups := 0
 			switch option {
 			case "groups", "distances and bias":
@@ -31,6 +31,12 @@ func TestAttentionIsTheSameBits(t *testing.T) {
 				c.dbias = make([]float32, len(c.a.Mask.Bias))
 			case "window":
 				c.a.Mask.Window, c.a.Softcap = &Window{Left: 40}, 3
+			case "documents":
+				c.a.Mask.Documents = documents(shape[3], randomDocuments(rand.New(rand.NewPCG(1, 1)), shape[0], shape[3])...)
+			case "blocks":
+				c.a.Mask.Blocks = randomBlocks(rand.New(rand.NewPCG(1, 1)), shape[2], shape[3])
+			case "score":
+				c.a.Score = wavy
 			case "dropout":
 				c.a.Dropout = AttentionDropout{P: 0.3, Seed: 1}
 			case "distances":

@@ -109,6 +109,10 @@ func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 			slope[j] = 1 - s*s
 			s *= a.Softcap
 		}
+		if a.Score != nil {
+			value, d := a.Score(float64(s), h, m.position(b, t), j)
+			s, slope[j] = F(value), slope[j]*F(d)
+		}
 		scores[j] = m.naive(s, b, h, t, j)
 		if scores[j] > largest || scores[j] != scores[j] { // NaN replaces the maximum and stays
 			largest = scores[j]
@@ -214,6 +218,12 @@ func (c *attentionCase[F]) check(t *testing.T, tol float64) {
 	}
 }
 
+// wavy is a ScoreFunc that depends on all of its arguments.
+func wavy(score float64, head, query, key int) (value, derivative float64) {
+	x := float64(query-key) / 100
+	return score + 0.3*math.Sin(score+float64(head)) - x*x/(1+x*x), 1 + 0.3*math.Cos(score+float64(head))
+}
+
 // options sets random options of a case, and returns their description.
 func (c *attentionCase[F]) options(r *rand.Rand) string {
 	m := &c.a.Mask
@@ -224,6 +234,9 @@ func (c *attentionCase[F]) options(r *rand.Rand) string {
 	if r.IntN(3) == 0 {
 		c.a.Softcap = F(0.5 + 3*r.Float64())
 	}
+	if r.IntN(4) == 0 {
+		c.a.Score = wavy
+	}
 	if r.IntN(3) == 0 {
 		c.a.Dropout = AttentionDropout{P: []float64{0.1, 0.5, 0.9}[r.IntN(3)], Seed: r.Uint64(), Stream: 2, Run: 3}
 	}
@@ -232,5 +245,5 @@ func (c *attentionCase[F]) options(r *rand.Rand) string {
 		kinds = 1 + r.IntN(3)
 		c.distances(r, kinds, r.IntN(1+2*max(c.a.Mask.Shape[2], c.a.Mask.Shape[3])))
 	}
-	return fmt.Sprintf("distances %d, groups %d, softcap %v, dropout %v, %s (gradient %t)", kinds, c.a.Groups, c.a.Softcap, c.a.Dropout.P, m, c.dbias != nil)
+	return fmt.Sprintf("distances %d, groups %d, softcap %v, score %t, dropout %v, %s (gradient %t)", kinds, c.a.Groups, c.a.Softcap, c.a.Score != nil, c.a.Dropout.P, m, c.dbias != nil)
 }

@@ -74,8 +74,15 @@ func (a *Attention[F]) forwardRun(s *attentionScratch[F], b, h, t0, t1 int) {
 	group, single := h/a.perGroup(), t1-t0 == 1 && a.Distances == nil
 	first, end := a.Mask.span(b, t0, t1)
 	s.prepare(a, b)
+	skips := a.Mask.Blocks != nil // then the first tile of a query may be hidden, and none sets the output
+	if skips {
+		a.out.clear(b, h, t0, t1, a.Value)
+	}
 	for j0 := first; j0 < end; j0 += attentionKeys {
 		j1 := min(j0+attentionKeys, end)
+		if !a.short() && a.Mask.hidden(b, t0, t1, j0, j1) {
+			continue
+		}
 		var panel int
 		if !single { // for one query, packing costs more than it saves
 			s.keys, panel = s.packed(s.keys, a.k.from(b, group, j0), a.k.Row, j1-j0, a.Width)
@@ -101,7 +108,7 @@ func (a *Attention[F]) forwardRun(s *attentionScratch[F], b, h, t0, t1 int) {
 			for i := range m {
 				s.forwardRow(a, s.scores[i*pitch:][:n], b, h, i0+i, lo, i0+i-t0)
 			}
-			s.gemm(m, a.Value, n, 1, s.scores, pitch, 1, a.v.from(b, group, lo), a.v.Row, 0, a.out.from(b, h, i0), a.out.Row, start < j0) // (m, n) x (n, V) -> (m, V)
+			s.gemm(m, a.Value, n, 1, s.scores, pitch, 1, a.v.from(b, group, lo), a.v.Row, 0, a.out.from(b, h, i0), a.out.Row, skips || start < j0) // (m, n) x (n, V) -> (m, V)
 		}
 	}
 	if !a.short() || first == end {
@@ -121,7 +128,7 @@ func (s *attentionScratch[F]) dots(out []F, alpha F, x, y []F, ld int) {
 func (s *attentionScratch[F]) forwardRow(a *Attention[F], scores []F, b, h, t, j0, i int) {
 	from, stop := s.reach.bounds(t, j0, len(scores))
 	if s.changes {
-		a.maskSeen(scores, nil, b, h, t, j0, from, stop)
+		from, stop = a.maskSeen(scores, nil, b, h, t, j0, from, stop)
 	}
 	if a.short() {
 		a.lse[a.row(b, h, t)] = s.softmax(scores, from, stop)

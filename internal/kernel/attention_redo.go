@@ -67,6 +67,10 @@ func (a *Attention[F]) redoBackward() {
 			if a.dbias != nil {
 				a.dbias[broadcastRow(a.Mask.BiasShape, b, h, t)+j] += d
 			}
+			if a.Score != nil {
+				_, slope := a.Score(float64(capped[j]), h, a.Mask.position(b, t), j)
+				d *= F(slope)
+			}
 			if a.Softcap > 0 {
 				r := capped[j] / a.Softcap
 				d *= (1 - r) * (1 + r)
@@ -120,8 +124,9 @@ func (a *Attention[F]) touched(backward bool) []bool {
 				bias = bias[broadcastRow(a.Mask.BiasShape, b, h, t):]
 			}
 			start, end := a.Mask.span(b, t, t+1)
+			d, blocks, p := a.Mask.Documents, a.Mask.Blocks, a.Mask.position(b, t)
 			for j := start; j < end && !bad; j++ {
-				if (allow == nil || allow[j]) && (bias == nil || bias[j] != inf) {
+				if (allow == nil || allow[j]) && (d == nil || d.same(b, p, j)) && (blocks == nil || blocks.sees(p, j)) && (bias == nil || bias[j] != inf) {
 					bad = badKey[j] || badValue[j] && keep[j] != 0 || bias != nil && !portable.Finite(bias[j]) || a.badDistance(b, h, t, j)
 				}
 			}

@@ -24,6 +24,7 @@ func TestAttentionReach(t *testing.T) {
 	for range 1000 {
 		a := Attention[float32]{Mask: Mask[float32]{Shape: [4]int{1 + r.IntN(3), 1, 1 + r.IntN(20), 1 + r.IntN(20)}}}
 		a.Mask.random(r)
+		a.Mask.Documents = nil // maskSeen considers them
 		b, q, j0 := r.IntN(a.Mask.Shape[0]), r.IntN(a.Mask.Shape[2]), r.IntN(a.Mask.Shape[3])
 		n := r.IntN(a.Mask.Shape[3]-j0) + 1
 		start, end := a.Mask.span(b, q, q+1)
@@ -126,6 +127,28 @@ func TestAttentionSkips(t *testing.T) {
 		finiteFrom("dV", c.dv, bad)
 		c.a.forward()
 		finiteFrom("output", c.out, clean)
+	})
+	t.Run("documents", func(t *testing.T) {
+		for _, causal := range []bool{false, true} {
+			c := newAttentionCase[float32](1, [4]int{1, 1, length, length}, 8, 8, false)
+			numbers := make([]int, length)
+			for j := range numbers {
+				numbers[j] = (j + 500) / 300 // a document begins at 700 and at 1000
+			}
+			c.a.Mask.Causal, c.a.Mask.Documents = causal, documents(length, numbers...)
+			c.run()
+			poison(c, 0, 700-64) // a tile may exceed what its queries see by a panel of keys
+			poison(c, 1000, length)
+			c.a.attentionOperands = attentionOperands[float32]{q: c.q, k: c.k, v: c.v, out: c.out, dout: c.dout, lse: c.lse, dq: c.dq, dk: c.dk, dv: c.dv}
+			c.a.forward()
+			if anyNaN(c.out.Data[704*8 : 960*8]) { // the tiles whose queries belong to one document
+				t.Errorf("causal %t: the outputs of a document have NaN", causal)
+			}
+			c.a.backward()
+			if anyNaN(c.dq.Data[704*8 : 960*8]) {
+				t.Errorf("causal %t: the gradients of a document's queries have NaN", causal)
+			}
+		}
 	})
 	t.Run("decoding", func(t *testing.T) {
 		for _, queries := range []int{1, 20} {

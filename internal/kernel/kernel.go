@@ -69,6 +69,9 @@
 //	attention_distances.go   products with vectors of distances, as part of the scores
 //	attention_redo.go        operands with NaN or infinities
 //	mask.go                  which keys each query sees
+//	documents.go             which keys belong to the document of each query
+//	blocks.go                which keys each query sees, in blocks
+//	score.go                 functions that change scores
 //	dropout.go               which elements are dropped, from a seed and the element's index
 //
 // The other files hold loops, one family per file:

@@ -19,9 +19,11 @@ type Mask[F Float] struct {
 	Causal bool    // j ≤ p
 	Window *Window // nil means no limit
 
-	KeyLengths []int  // number of valid keys of each batch element
-	Allow      []bool // true means attend
-	AllowShape [4]int // an axis of size 1 broadcasts, except the last: keys past its end are masked
+	KeyLengths []int      // number of valid keys of each batch element
+	Documents  *Documents // nil means that a row is one document
+	Blocks     *Blocks    // positions of queries, and keys; nil means all
+	Allow      []bool     // true means attend
+	AllowShape [4]int     // an axis of size 1 broadcasts, except the last: keys past its end are masked
 
 	Slopes    []F    // one per head: −Slopes[h]·|p − j| is added to the scores
 	Bias      []F    // added to the scores; −Inf masks
@@ -86,14 +88,25 @@ func (r maskReach) bounds(t, j0, n int) (from, stop int) {
 func (m *Mask[F]) span(b, t0, t1 int) (start, end int) {
 	r := m.reach(b)
 	end = max(0, min(t1-1+r.ahead, r.end))
-	return min(max(0, t0-r.back), end), end
+	start = min(max(0, t0-r.back), end)
+	if d := m.Documents; d != nil {
+		lo, hi := d.cover(b, m.position(b, t0), m.position(b, t1))
+		start, end = overlap(start, end, lo, hi)
+	}
+	return start, end
 }
 
 // queries returns the smallest range that contains every query of batch element b that sees a key from j0 to j1.
 func (m *Mask[F]) queries(b, j0, j1 int) (start, end int) {
 	r := m.reach(b)
 	end = max(0, min(m.Shape[2], j1+r.back))
-	return min(max(0, j0+1-r.ahead), end), end
+	start = min(max(0, j0+1-r.ahead), end)
+	if d := m.Documents; d != nil {
+		zero := m.position(b, 0)
+		lo, hi := d.cover(b, j0, j1)
+		start, end = overlap(start, end, lo-zero, hi-zero)
+	}
+	return start, end
 }
 
 // query returns the batch element, the head and the index in its head of query r among all queries.
@@ -103,7 +116,9 @@ func (m *Mask[F]) query(r int) (b, h, t int) {
 }
 
 // scored reports whether the mask may change a score within a query's span.
-func (m *Mask[F]) scored() bool { return m.Allow != nil || m.Bias != nil || m.Slopes != nil }
+func (m *Mask[F]) scored() bool {
+	return m.Allow != nil || m.Bias != nil || m.Slopes != nil || m.Blocks != nil || m.Documents != nil && m.Documents.scattered
+}
 
 // apply adds slope and bias to the scores of query (b, h, t) for the keys from j0 on, which must be in the query's
 // span. It sets the scores of forbidden keys to −Inf.
@@ -120,6 +135,12 @@ func (m *Mask[F]) apply(scores []F, b, h, t, j0 int) {
 	}
 	if m.Allow != nil {
 		body.forbid(scores, m.Allow[broadcastRow(m.AllowShape, b, h, t)+j0:][:len(scores)])
+	}
+	if m.Blocks != nil {
+		hideBlocks(m.Blocks, scores, m.position(b, t), j0)
+	}
+	if d := m.Documents; d != nil && d.scattered {
+		forbidOthers(d, scores, b, m.position(b, t), j0)
 	}
 }
 

@@ -66,6 +66,12 @@ func (m *Mask[F]) random(r *rand.Rand) {
 		}
 	}
 	if r.IntN(4) == 0 {
+		m.Documents = documents(keys, randomDocuments(r, m.Shape[0], keys)...)
+	}
+	if r.IntN(5) == 0 {
+		m.Blocks = randomBlocks(r, 1+r.IntN(2*max(queries, keys)), 1+r.IntN(keys+70))
+	}
+	if r.IntN(4) == 0 {
 		m.AllowShape = broadcast()
 		m.Allow = make([]bool, product4(m.AllowShape))
 		for i := range m.Allow {
@@ -83,11 +89,35 @@ func (m *Mask[F]) random(r *rand.Rand) {
 	}
 }
 
+// randomDocuments returns the numbers of some documents in each row. Some rows have scattered documents.
+func randomDocuments(r *rand.Rand, rows, keys int) []int {
+	numbers := make([]int, rows*keys)
+	for row := range rows {
+		turn, every, scattered := r.IntN(5), 1+r.IntN(keys), r.IntN(4) == 0
+		for j := range keys {
+			if scattered {
+				numbers[row*keys+j] = r.IntN(3)
+			} else if numbers[row*keys+j] = j / every; j/every == turn {
+				numbers[row*keys+j] = -1
+			}
+		}
+	}
+	return numbers
+}
+
+// randomBlocks returns Blocks with some full, some empty and some other blocks.
+func randomBlocks(r *rand.Rand, queries, keys int) *Blocks {
+	scale, salt := []int{1, 10, 64, 100}[r.IntN(4)], r.Uint64()
+	return NewBlocks(queries, keys, func(t, j int) bool {
+		return rand.New(rand.NewPCG(salt, uint64(t/scale*1000+j/scale))).IntN(2) == 0
+	})
+}
+
 func product4(s [4]int) int { return s[0] * s[1] * s[2] * s[3] }
 
 func (m *Mask[F]) String() string {
-	return fmt.Sprintf("shape %v, causal %t, offset %d %d, window %+v, lengths %v, allow %v, bias %v, slopes %v",
-		m.Shape, m.Causal, m.Offset, m.Offsets, m.Window, m.KeyLengths, m.AllowShape, m.BiasShape, m.Slopes)
+	return fmt.Sprintf("shape %v, causal %t, offset %d %d, window %+v, lengths %v, documents %v, blocks %t, allow %v, bias %v, slopes %v",
+		m.Shape, m.Causal, m.Offset, m.Offsets, m.Window, m.KeyLengths, m.Documents, m.Blocks != nil, m.AllowShape, m.BiasShape, m.Slopes)
 }
 
 // naive applies the mask to the score of one query and one key, directly from the definitions.
@@ -111,6 +141,8 @@ func (m *Mask[F]) naive(score F, b, h, t, j int) F {
 		m.Window != nil && m.Window.Left >= 0 && j < p-m.Window.Left,
 		m.Window != nil && m.Window.Right >= 0 && j > p+m.Window.Right,
 		m.KeyLengths != nil && j >= m.KeyLengths[b],
+		m.Blocks != nil && !m.Blocks.sees(p, j),
+		m.Documents != nil && (p < 0 || p >= m.Shape[3] || m.Documents.numbers[b*m.Shape[3]+p] != m.Documents.numbers[b*m.Shape[3]+j]),
 		m.Allow != nil && (j >= m.AllowShape[3] || !m.Allow[index(m.AllowShape)]),
 		m.Bias != nil && (j >= m.BiasShape[3] || m.Bias[index(m.BiasShape)] == inf):
 		return inf
@@ -152,6 +184,10 @@ func TestMaskSpan(t *testing.T) {
 		"lengths, window":   {Mask[float32]{Window: &Window{Left: 1, Right: 0}, KeyLengths: []int{3, 4}}, []span{{0, 2, 1, 3}, {0, 4, 3, 3}, {1, 4, 3, 4}}},
 		"allow":             {Mask[float32]{Allow: make([]bool, 6), AllowShape: [4]int{1, 1, 1, 6}}, []span{{0, 0, 0, 6}}},
 		"bias, allow":       {Mask[float32]{Bias: make([]float32, 2), BiasShape: [4]int{1, 1, 1, 2}, Allow: make([]bool, 6), AllowShape: [4]int{1, 1, 1, 6}}, []span{{1, 4, 0, 2}}},
+		"documents":         {Mask[float32]{Documents: documents(8, 1, 1, 1, 4, 4, 7, 7, 7, 0, 0, 0, 0, 0, 0, 0, 0)}, []span{{0, 0, 0, 3}, {0, 4, 3, 5}, {1, 2, 0, 8}}},
+		"documents, causal": {Mask[float32]{Causal: true, Documents: documents(8, 1, 1, 1, 4, 4, 7, 7, 7, 0, 0, 0, 0, 0, 0, 0, 0)}, []span{{0, 2, 0, 3}, {0, 3, 3, 4}, {1, 2, 0, 3}}},
+		"documents, offset": {Mask[float32]{Offset: 4, Documents: documents(8, 1, 1, 1, 4, 4, 7, 7, 7, 0, 0, 0, 0, 0, 0, 0, 0)}, []span{{0, 0, 3, 5}, {0, 3, 5, 8}, {0, 4, 0, 0}}},
+		"scattered":         {Mask[float32]{Documents: documents(8, 1, 2, 2, 1, 4, 5, 4, 6, 0, 1, 0, 1, 0, 1, 0, 1)}, []span{{0, 0, 0, 4}, {0, 1, 1, 3}, {0, 4, 4, 7}, {1, 4, 0, 7}}},
 		"largest offset":    {Mask[float32]{Causal: true, Window: &Window{Left: MaxOffset, Right: MaxOffset}, Offset: MaxOffset}, []span{{0, 0, 0, 8}, {0, 4, 4, 8}}},
 		"smallest offset":   {Mask[float32]{Window: &Window{Left: MaxOffset, Right: MaxOffset}, Offset: -MaxOffset}, []span{{0, 0, 0, 1}, {0, 4, 0, 5}}},
 		"largest, no right": {Mask[float32]{Window: &Window{Left: -1, Right: MaxOffset}, Offset: MaxOffset}, []span{{0, 4, 0, 8}}},
@@ -165,6 +201,12 @@ func TestMaskSpan(t *testing.T) {
 	}
 }
 
+func documents(keys int, numbers ...int) *Documents {
+	d := &Documents{}
+	d.Set(numbers, keys)
+	return d
+}
+
 // TestMaskRanges compares three ranges with the naive mask, pair by pair: the keys that one query sees, the keys that
 // several queries see, and the queries that see several keys.
 func TestMaskRanges(t *testing.T) {
@@ -172,18 +214,19 @@ func TestMaskRanges(t *testing.T) {
 	for range 300 {
 		m := Mask[float64]{Shape: [4]int{1 + r.IntN(2), 1, 1 + r.IntN(8), 1 + r.IntN(8)}}
 		m.random(r)
-		m.Slopes, m.Bias = nil, nil
+		m.Slopes, m.Bias, m.Blocks = nil, nil, nil
 		if m.Allow != nil { // only its last axis matters for spans
 			for i := range m.Allow {
 				m.Allow[i] = true
 			}
 		}
+		scattered := m.Documents != nil && m.Documents.scattered
 		b, queries, keys := r.IntN(m.Shape[0]), m.Shape[2], m.Shape[3]
 		sees := func(t, j int) bool { return m.naive(0, b, 0, t, j) == 0 }
 		for q := range queries {
 			start, end := m.span(b, q, q+1)
 			for j := range keys {
-				if sees(q, j) != (start <= j && j < end) {
+				if inside := start <= j && j < end; sees(q, j) != inside && !(inside && scattered) {
 					t.Fatalf("%s: the span of query %d of batch element %d is keys %d to %d (exclusive), but the query sees key %d: %t", &m, q, b, start, end, j, sees(q, j))
 				}
 			}

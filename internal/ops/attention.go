@@ -49,13 +49,16 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 
 	dropped := e.drop(c.Dropout)
 	state := &attentionState[F]{kernel: kernel.Attention[F]{
-		Width: l.width, Value: l.value, Groups: l.groups, Scale: F(c.Scale), Softcap: F(c.Softcap),
+		Width: l.width, Value: l.value, Groups: l.groups, Scale: F(c.Scale), Softcap: F(c.Softcap), Score: c.Score,
 		Dropout:   kernel.AttentionDropout{P: dropped.p, Seed: dropped.seed, Stream: dropped.stream},
 		Distances: kernelDistances[F](c.Distances),
 	}}
 	attrs := fmt.Sprintf("%v%v%v(%d,%d,%v,%v)%v%v", q.Shape(), k.Shape(), v.Shape(), c.Heads, c.KeyValueHeads, c.Scale, c.Softcap, m, c.Distances)
 	if dropped.p > 0 {
 		attrs += fmt.Sprintf(" dropout%v", dropped)
+	}
+	if c.Score != nil {
+		attrs += e.unlike()
 	}
 	o := newOp("attention"+attrs, l.out, func(out []F, values []G.Value) {
 		q, k, v := operands(&state.kernel, values, nil)

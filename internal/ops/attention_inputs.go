@@ -21,6 +21,7 @@ type AttentionConfig struct {
 	KeyValueHeads int        // G, number of heads of the keys and values; 0 means H; it must be 0 if Heads is 0
 	Scale         float64    // factor of the scores; 0 means 1/√K
 	Softcap       float64    // c, which replaces each score s with c·tanh(s/c) before the mask; 0 means no cap
+	Score         ScoreFunc  // changes each score after the cap and before the mask; nil means none
 	Mask          Mask       // mask; its Offset doesn't include the number of past keys
 	Dropout       float64    // probability of dropping a weight
 	Distances     *Distances // products with vectors of distances, added to the scores; nil means none

@@ -31,6 +31,7 @@ type Env struct {
 
 	graph    *G.ExprGraph
 	dropouts uint64             // number of dropouts in the graph so far
+	unalike  int                // number of results of unlike
 	nodes    map[uint32]*G.Node // the graph's nodes, by hash
 	known    int                // number of the graph's nodes that learn has seen
 	planned  int                // number of nodes that the graph had when its memory was planned
@@ -91,6 +92,13 @@ func (e *Env) apply(o *op, inputs ...*G.Node) (*G.Node, error) {
 		return nil, fmt.Errorf("%s: Gorgonia merged it with a different node, %v", o.name, n)
 	}
 	return n, nil
+}
+
+// unlike returns a text for the name of an op with a function, which no other op of the graph has: functions can't be
+// compared.
+func (e *Env) unlike() string {
+	e.unalike++
+	return fmt.Sprint(" function ", e.unalike)
 }
 
 // wants reports whether ops compute gradients with respect to a node. In training, they compute none for the inputs in

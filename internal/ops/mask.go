@@ -14,14 +14,16 @@ import (
 // the zero Mask allows all keys. Query i of batch element b has position p = i + Offset, or i + Offsets[b]. Package
 // layers converts its own Mask to this type.
 type Mask struct {
-	Causal     bool      // query i sees key j if j ≤ p
-	Window     *Window   // limits the distance of keys from the query; nil means no limit
-	Offset     int       // added to every query's position
-	Offsets    *G.Node   // int, shape (B): one offset per batch element, in place of Offset
-	KeyLengths *G.Node   // int, shape (B): the number of valid keys of each batch element
-	Allow      *G.Node   // bool, broadcast to (B, H, T, S): true means attend
-	Bias       *G.Node   // dtype of the scores; broadcast to (B, H, T, S) and added to the scores; −Inf masks
-	Slopes     []float64 // shape (H): −Slopes[h]·|p − j| is added to the scores
+	Causal     bool           // query i sees key j if j ≤ p
+	Window     *Window        // limits the distance of keys from the query; nil means no limit
+	Offset     int            // added to every query's position
+	Offsets    *G.Node        // int, shape (B): one offset per batch element, in place of Offset
+	KeyLengths *G.Node        // int, shape (B): the number of valid keys of each batch element
+	Documents  *G.Node        // int, shape (B, S): the document of each key; query i belongs to the document of the key at p
+	Blocks     *kernel.Blocks // query i sees key j if Blocks has it for the query at p; nil means all
+	Allow      *G.Node        // bool, broadcast to (B, H, T, S): true means attend
+	Bias       *G.Node        // dtype of the scores; broadcast to (B, H, T, S) and added to the scores; −Inf masks
+	Slopes     []float64      // shape (H): −Slopes[h]·|p − j| is added to the scores
 }
 
 // A Window limits the distance of keys from the query.
@@ -40,6 +42,7 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 	}{
 		{"Mask.KeyLengths", m.KeyLengths, tensor.Int},
 		{"Mask.Offsets", m.Offsets, tensor.Int},
+		{"Mask.Documents", m.Documents, tensor.Int},
 		{"Mask.Allow (true means attend)", m.Allow, tensor.Bool},
 		{"Mask.Bias", m.Bias, like.Dtype()},
 	} {
@@ -50,6 +53,12 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 			return fail("%s must be %v, got %v", p.what, p.want, p.n.Dtype())
 		case p.n.Graph() != like.Graph():
 			return fail("%s belongs to another graph, not the query's", p.what)
+		}
+		if p.n == m.Documents {
+			if err := checkDocuments(name, p.n, scores); err != nil {
+				return err
+			}
+			continue
 		}
 		if p.want == tensor.Int {
 			if err := hasShape(name, p.what, p.n, full(scores)[0]); err != nil {
@@ -75,6 +84,12 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 	if w := m.Window; w != nil && (w.Left < -1 || w.Right < -1) {
 		return fail("the sides of Mask.Window must be at least 0, or −1 for no limit, got %+v", *w)
 	}
+	if m.Blocks != nil {
+		most, keys := full(scores)[2]+m.Offset, full(scores)[3]
+		if T, S := m.Blocks.Size(); S < keys || m.Offsets == nil && T < most {
+			return fail("Mask.Blocks must have all positions of queries and all keys, at least (T, S) = (%d, %d), got (%d, %d)", most, keys, T, S)
+		}
+	}
 	heads := full(scores)[1]
 	if m.Slopes != nil && len(m.Slopes) != heads {
 		return fail("Mask.Slopes must have one value for each of the %d heads, got %d", heads, len(m.Slopes))
@@ -87,14 +102,27 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 	return nil
 }
 
+// checkDocuments checks the shape of Documents.
+func checkDocuments(name string, n *G.Node, scores tensor.Shape) error {
+	batch, keys := full(scores)[0], full(scores)[3]
+	if s := n.Shape(); len(s) == 1 && batch == 1 && s[0] == keys {
+		return nil
+	}
+	return hasShape(name, "Mask.Documents, with a number for each key,", n, batch, keys)
+}
+
 // String describes the mask in the names of ops. For a field that is a node, it shows only whether the field is set.
 func (m Mask) String() string {
 	window := ""
 	if m.Window != nil {
 		window = fmt.Sprint(*m.Window)
 	}
-	return fmt.Sprintf("(%t,%t,%t,%t,%d,%t,%s,%v)",
-		m.Causal, m.KeyLengths != nil, m.Allow != nil, m.Bias != nil, m.Offset, m.Offsets != nil, window, m.Slopes)
+	blocks := ""
+	if m.Blocks != nil {
+		blocks = fmt.Sprintf("%p", m.Blocks)
+	}
+	return fmt.Sprintf("(%s%t,%t,%t,%t,%t,%d,%t,%s,%v)",
+		blocks, m.Causal, m.KeyLengths != nil, m.Documents != nil, m.Allow != nil, m.Bias != nil, m.Offset, m.Offsets != nil, window, m.Slopes)
 }
 
 // full returns the shape of scores as (B, H, T, S). A missing axis has size 1.
@@ -138,12 +166,15 @@ type maskInputs[F kernel.Float] struct {
 
 // inputsOf converts a mask that Check has accepted for scores of the given shape.
 func inputsOf[F kernel.Float](m Mask, scores tensor.Shape) maskInputs[F] {
-	inputs := maskInputs[F]{Mask: m, known: kernel.Mask[F]{Shape: full(scores), Causal: m.Causal, Offset: m.Offset}}
+	inputs := maskInputs[F]{Mask: m, known: kernel.Mask[F]{Shape: full(scores), Causal: m.Causal, Offset: m.Offset, Blocks: m.Blocks}}
 	if w := m.Window; w != nil {
 		inputs.known.Window = &Window{Left: clampOffset(w.Left), Right: clampOffset(w.Right)}
 	}
 	for _, x := range m.Slopes {
 		inputs.known.Slopes = append(inputs.known.Slopes, F(x))
+	}
+	if m.Documents != nil {
+		inputs.known.Documents = &kernel.Documents{}
 	}
 	if m.Allow != nil {
 		inputs.known.AllowShape, _ = fullMask(m.Allow.Shape(), scores)
@@ -151,7 +182,7 @@ func inputsOf[F kernel.Float](m Mask, scores tensor.Shape) maskInputs[F] {
 	if m.Bias != nil {
 		inputs.known.BiasShape, _ = fullMask(m.Bias.Shape(), scores)
 	}
-	for _, n := range []*G.Node{m.Bias, m.KeyLengths, m.Offsets, m.Allow} { // the bias, which has a gradient, comes first
+	for _, n := range []*G.Node{m.Bias, m.KeyLengths, m.Offsets, m.Documents, m.Allow} { // the bias, which has a gradient, comes first
 		if n != nil {
 			inputs.nodes = append(inputs.nodes, n)
 		}
@@ -184,6 +215,10 @@ func (m *maskInputs[F]) read(values []G.Value) kernel.Mask[F] {
 				fail("offset %d of batch element %d isn't between −%d and %[3]d", n, b, kernel.MaxOffset)
 			}
 		}
+		values = values[1:]
+	}
+	if m.Documents != nil {
+		k.Documents.Set(elements[int](values[0], k.Shape[0]*k.Shape[3]), k.Shape[3])
 		values = values[1:]
 	}
 	if m.Allow != nil {

@@ -149,7 +149,7 @@ func TestAttributesTellNodesApart(t *testing.T) {
 // masks adds ops with different masks and options of attention.
 func masks(g *graph, add func(name string) func(n *G.Node, err error)) {
 	e := &ops.Env{}
-	x, side, ints, bias, vectors := g.in(2, 4, 3, 4), g.in(2, 3, 8), g.ints(2), g.in(3), g.in(8, 8)
+	x, side, ints, bias, vectors, documents := g.in(2, 4, 3, 4), g.in(2, 3, 8), g.ints(2), g.in(3), g.in(8, 8), g.ints(2, 3)
 	distances := func(keys, queries *G.Node, buckets, maxDistance int) *ops.Distances {
 		return &ops.Distances{Keys: keys, Queries: queries, DistanceBuckets: ops.DistanceBuckets{Buckets: buckets, MaxDistance: maxDistance}}
 	}
@@ -164,7 +164,7 @@ func masks(g *graph, add func(name string) func(n *G.Node, err error)) {
 	}
 	for i, c := range []ops.AttentionConfig{
 		{}, {Heads: 1}, {Heads: 2}, {Heads: 4}, {Heads: 4, Softcap: 1}, {Heads: 4, Softcap: 2}, {Heads: 4, Scale: 1}, {Heads: 4, Scale: 1.0000001},
-		{Heads: 4, Dropout: 0.1}, {Heads: 4, Dropout: 0.2},
+		{Heads: 4, Dropout: 0.1}, {Heads: 4, Dropout: 0.2}, {Heads: 4, Mask: ops.Mask{Documents: documents}},
 		{Heads: 4, Distances: distances(vectors, nil, 0, 4)}, {Heads: 4, Distances: distances(nil, vectors, 0, 4)},
 		{Heads: 4, Distances: distances(vectors, vectors, 0, 4)}, {Heads: 4, Distances: distances(vectors, nil, 4, 9)}, {Heads: 4, Distances: distances(vectors, nil, 4, 10)},
 	} {

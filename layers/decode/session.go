@@ -158,8 +158,8 @@ func longest(option string, asked int, positions layers.Positions) (int, error) 
 
 // checkMask returns an error if a mask can't be used in several graphs.
 func checkMask(option string, m layers.Mask) error {
-	if m.Offsets != nil || m.KeyLengths != nil || m.Allow != nil || m.Bias != nil {
-		return fmt.Errorf("decode: %s can't contain nodes, because they belong to one graph: leave Offsets, KeyLengths, Allow and Bias nil", option)
+	if m.Offsets != nil || m.KeyLengths != nil || m.Documents != nil || m.Allow != nil || m.Bias != nil {
+		return fmt.Errorf("decode: %s can't contain nodes, because they belong to one graph: leave Offsets, KeyLengths, Documents, Allow and Bias nil", option)
 	}
 	if m.Offset != 0 {
 		return fmt.Errorf("decode: %s can't have an Offset, because the session sets the positions, got %d", option, m.Offset)

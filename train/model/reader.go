@@ -81,6 +81,9 @@ func (r reader) Values(b data.Batch) []*tensor.Dense {
 	if r.layout.Segments > 0 {
 		values = append(values, ops.IntTensor(segments(b, r.layout.Separator), b.Size, b.Len))
 	}
+	if b.Documents != nil { // see packed
+		values = append(values, ops.IntTensor(b.Documents, b.Size, b.Len), ops.IntTensor(b.Positions(), b.Size, b.Len))
+	}
 	return values
 }
 

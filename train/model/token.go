@@ -32,12 +32,22 @@ func (textHead) network(m *Model) (network, error) {
 		return nil, err
 	}
 	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		return net.Forward(b, inputs[0], layers.Mask{}) // (B, Len, Classes)
+		return net.Forward(b, inputs[0], packed(b, inputs)) // (B, Len, Classes)
 	})
 	c.trunk, c.below = net.Trunk, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		return net.States(b, inputs[0], layers.Mask{}) // (B, Len, Dim)
+		return net.States(b, inputs[0], packed(b, inputs)) // (B, Len, Dim)
 	}
 	return writer{c, net}, nil
+}
+
+// packed returns the mask of batches of packed rows, whose inputs are ids, documents and positions, and sets the
+// positions. For other batches it returns the zero Mask.
+func packed(b *layers.Build, inputs G.Nodes) layers.Mask {
+	if len(inputs) < 3 {
+		return layers.Mask{}
+	}
+	b.Positions = inputs[2]
+	return layers.Mask{Documents: inputs[1]}
 }
 
 // A writer is the network of a language model.

@@ -3,6 +3,7 @@ package task
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/heed-go/heed/data"
@@ -33,13 +34,15 @@ var chatSource = source{func(c *Config) bool {
 	return c.Task.Kind == data.KindText && c.Data.File != "" && c.textFiles().HaveChats()
 }, openChats}
 
-// A chatSet has conversations as examples.
+// A chatSet has rows of conversations as examples: one conversation each or, if they are packed, several.
 type chatSet struct {
 	bare
 	trains, validates []chats.Chat
-	widths            []int // length of the rows in each bucket, ascending
-	batch             int   // number of rows in a validation batch
-	answers           int   // number of validation targets
+	packed            bool
+	rows              [2][][]chats.Chat // of trains and of validates
+	widths            []int             // length of the rows in each bucket, ascending
+	batch             int               // number of rows in a validation batch
+	answers           int               // number of validation targets
 	description       string
 }
 
@@ -48,7 +51,7 @@ func openChats(_ kind, c *Config) (set, error) {
 	if !c.Published() {
 		return nil, setting.Errorf("%s has conversations, which only a published model with a chat template can learn: set %s", setting.Path("data.file"), setting.Path("from"))
 	}
-	d, s := &c.Data, &chatSet{batch: c.Training.BatchSize}
+	d, s, fresh := &c.Data, &chatSet{}, c.Data.SHA256 == ""
 	d.Columns = []string{data.ChatKey}
 	var err error
 	if s.trains, err = c.ReadChats(c.textFiles(), c.Seed, &d.SHA256); err != nil {
@@ -62,7 +65,7 @@ func openChats(_ kind, c *Config) (set, error) {
 		}
 		s.validates = s.validates[:min(len(s.validates), d.Validation)]
 	}
-	if err := s.measure(c); err != nil {
+	if err := s.measure(c, fresh); err != nil {
 		return nil, err
 	}
 	c.Task.About = "the answers in conversations"
@@ -70,8 +73,8 @@ func openChats(_ kind, c *Config) (set, error) {
 		return nil, err
 	}
 	steps, counts := 0, make([]int, len(s.widths))
-	for _, chat := range s.trains {
-		counts[s.bucket(chat)]++
+	for _, row := range s.rows[0] {
+		counts[s.bucket(row)]++
 	}
 	for _, n := range counts {
 		steps += (n + s.batch - 1) / s.batch
@@ -93,13 +96,18 @@ func (s *chatSet) stopping(t *train.StoppingConfig) {
 	}
 }
 
-// measure cuts long conversations, holds some out for validation unless they have a file, and chooses the widths.
-func (s *chatSet) measure(c *Config) error {
+// measure cuts long conversations, holds some out for validation unless they have a file, and divides them among rows.
+// If fresh is true, it may choose to pack them.
+func (s *chatSet) measure(c *Config, fresh bool) error {
 	read, longest, learned, d := slices.Concat(s.trains, s.validates), 1, 0, &c.Data
 	for _, chat := range read {
 		longest = max(longest, len(chat.IDs)-1)
 	}
-	c.Task.MaxLen = cmp.Or(c.Task.MaxLen, min(longest, 512, c.Task.Published.MaxLen))
+	width := min(longest, 512)
+	if d.Pack == "yes" {
+		width = max(width, 256)
+	}
+	c.Task.MaxLen = cmp.Or(c.Task.MaxLen, min(width, c.Task.Published.MaxLen))
 	longest = min(longest, c.Task.MaxLen)
 	var longer [2]int
 	s.trains, longer[0] = cut(s.trains, longest)
@@ -122,13 +130,51 @@ func (s *chatSet) measure(c *Config) error {
 			s.answers += n
 		}
 	}
-	s.widths = rows.Bounds(counts, min(12, 1+len(s.trains)/100))
+	if fresh {
+		c.choosePack(d.Tokens-len(s.trains)-len(s.validates), len(s.trains)+len(s.validates))
+	}
+	s.packed, s.widths = d.Pack == "yes", []int{c.Task.MaxLen}
+	if !s.packed {
+		s.widths = rows.Bounds(counts, min(12, 1+len(s.trains)/100))
+	}
+	s.rows = [2][][]chats.Chat{s.inRows(s.trains), s.inRows(s.validates)}
 	s.description = fmt.Sprintf("%s: %s\n  tokens: %d, of which %d are learned; at most %d of a conversation\n", d.File, text.Count(len(read), "conversation"), d.Tokens, learned, longest)
 	if n := longer[0] + longer[1]; n > 0 {
 		s.description += fmt.Sprintf("  cut: %s; %d left out, because the rest has no answer\n", text.Count(n, "conversation"), left)
 	}
 	s.description += fmt.Sprintf("  training: %s; validation: %d\n", text.Count(len(s.trains), "conversation"), len(s.validates))
+	usual := fineWindows
+	if s.packed { // as many conversations in a batch as without packing
+		n, symbols := len(s.rows[0])+len(s.rows[1]), d.Tokens-len(s.trains)-len(s.validates)
+		full := float64(symbols) / float64(n*c.Task.MaxLen)
+		s.description += fmt.Sprintf("  packed: %s of %d tokens, %.0f %% full\n", text.Count(n, "row"), c.Task.MaxLen, 100*full)
+		usual = max(1, int(math.Round(float64(usual*len(s.rows[0]))/float64(len(s.trains)))))
+	}
+	c.Training.BatchSize = cmp.Or(c.Training.BatchSize, usual)
+	s.batch = c.Training.BatchSize
 	return nil
+}
+
+// inRows divides conversations among rows.
+func (s *chatSet) inRows(list []chats.Chat) (rows [][]chats.Chat) {
+	if !s.packed {
+		for i := range list {
+			rows = append(rows, list[i:i+1])
+		}
+		return rows
+	}
+	lengths := make([]int, len(list))
+	for i, chat := range list {
+		lengths[i] = len(chat.IDs) - 1
+	}
+	for _, row := range pack(lengths, s.widths[0]) {
+		together := make([]chats.Chat, len(row))
+		for i, n := range row {
+			together[i] = list[n]
+		}
+		rows = append(rows, together)
+	}
+	return rows
 }
 
 // holdOut moves about a tenth of the conversations, at most about n but at least one, to the validation set. A hash of
@@ -147,24 +193,31 @@ func (s *chatSet) holdOut(n int) {
 	}
 }
 
-func (s *chatSet) bucket(c chats.Chat) int {
-	bucket, _ := slices.BinarySearch(s.widths, len(c.IDs)-1)
+func (s *chatSet) bucket(row []chats.Chat) int {
+	if s.packed {
+		return 0
+	}
+	bucket, _ := slices.BinarySearch(s.widths, len(row[0].IDs)-1)
 	return bucket
 }
 
 func (s *chatSet) train(c Training) examples {
-	return s.examples(s.trains, train.Shuffled, c.BatchSize/max(1, c.MicroBatches))
+	return s.examples(s.rows[0], train.Shuffled, c.BatchSize/max(1, c.MicroBatches))
 }
 
-func (s *chatSet) validation() examples { return s.examples(s.validates, train.InOrder, s.batch) }
+func (s *chatSet) validation() examples { return s.examples(s.rows[1], train.InOrder, s.batch) }
 
-// examples returns conversations in batches with size rows, so that each bucket needs only one graph. The padding is at
-// the ends of rows, where no position of a causal model sees it.
-func (s *chatSet) examples(part []chats.Chat, order train.Order, size int) examples {
+// examples returns rows in batches with size rows, so that each bucket needs only one graph. The padding is at the ends
+// of rows, where no position of a causal model sees it.
+func (s *chatSet) examples(part [][]chats.Chat, order train.Order, size int) examples {
 	return examples{n: len(part), order: order, bucket: func(i int) int { return s.bucket(part[i]) }, batch: func(numbers []int) (data.Batch, error) {
-		inputs, targets, width := make([][]int, size), make([][]int, size), s.widths[s.bucket(part[numbers[0]])]
+		inputs, targets, documents, width := make([][]int, size), make([][]int, size), make([][]int, size), s.widths[s.bucket(part[numbers[0]])]
 		for row, i := range numbers {
-			inputs[row], targets[row] = part[i].IDs[:len(part[i].IDs)-1], part[i].Targets()
+			for n, chat := range part[i] {
+				last := len(chat.IDs) - 1
+				inputs[row], targets[row] = append(inputs[row], chat.IDs[:last]...), append(targets[row], chat.Targets()...)
+				documents[row] = append(documents[row], slices.Repeat([]int{n}, last)...)
+			}
 		}
 		b, err := data.Pad(inputs, width, 0)
 		if err != nil {
@@ -172,6 +225,10 @@ func (s *chatSet) examples(part []chats.Chat, order train.Order, size int) examp
 		}
 		padded, err := data.Pad(targets, width, data.Ignore)
 		b.Targets, b.TargetLen = padded.Inputs, width
+		if err == nil && s.packed {
+			padded, err = data.Pad(documents, width, width)
+			b.Documents = padded.Inputs
+		}
 		return b, err
 	}}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/rows"
@@ -33,6 +34,10 @@ func (c *Config) checkData(k kind) error {
 		return setting.Errorf("%s: %w", setting.Path("data.encoding"), err)
 	case d.MergeLabels && !(rows && f.format.Labels):
 		return setting.Errorf("%s is for the labels of a file, not for the task %s", setting.Path("data.merge_labels"), c.Task.Name)
+	case d.Pack != "" && d.Pack != "yes" && d.Pack != "no":
+		return setting.Errorf("%s must be yes, no or empty, got %q", setting.Path("data.pack"), d.Pack)
+	case d.Pack == "yes" && c.Task.Kind != data.KindText:
+		return setting.Errorf("%s is for %s %s, not for %s", setting.Path("data.pack"), setting.Path("task"), data.KindText, c.Task.Name)
 	case d.ValidationFile == "" && d.ValidationTargetFile != "" || d.ValidationFile != "" && rows && (d.TargetFile == "") != (d.ValidationTargetFile == ""):
 		return setting.Errorf("%s must have the same number of files as %s", setting.Path("data.validation_file"), setting.Path("data.file"))
 	case d.ValidationFile != "" && d.Validation == 0:

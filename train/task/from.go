@@ -75,9 +75,9 @@ func (c *Config) fineTune(k facts) {
 	t.Optimizer.Solver, t.Optimizer.LearningRate = optim.AdamW{}, rate
 	t.LabelSmoothing, t.Stopping.KeepLast, t.Stopping.Patience = 0, true, 0
 	t.BatchSize = cmp.Or(k.fineBatch, 16)
-	if k.format == nil { // New chooses sizes for windows of a text, or for conversations
+	if k.format == nil { // New chooses sizes for windows of a text, or for rows of conversations
 		c.Task.MaxLen, c.Data.Validation = 0, 100
-		t.BatchSize, t.StepsPerEpoch, t.MaxEpochs = 8, 0, -1
+		t.BatchSize, t.StepsPerEpoch, t.MaxEpochs = 0, 0, -1
 		t.Optimizer.Schedule.WarmUp, t.Optimizer.Schedule.Decay = -1, -1
 		t.Stopping.Patience, t.Stopping.MinDelta = -1, -1
 	}

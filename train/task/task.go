@@ -62,6 +62,9 @@ func (t *Task) Problem() train.Problem {
 		}}
 	}
 	inputs := len(n.Inputs(G.NewGraph(), 1, t.Coder.Layout()))
+	if t.Config.Data.Pack == "yes" {
+		inputs += 2 // the documents and positions of packed rows
+	}
 	return train.Problem{
 		Params: t.Trained(),
 		Loss: func(b *layers.Build, nodes G.Nodes) (layers.Loss, []train.Metric, error) {

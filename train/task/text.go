@@ -49,6 +49,7 @@ func openText(k kind, c *Config) (set, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Training.BatchSize = cmp.Or(c.Training.BatchSize, fineWindows)
 	s := &textSet{Text: text, seed: c.Seed, length: c.Task.MaxLen, limit: c.Data.Validation, batch: validationSize}
 	if err := s.complete(k, c); err != nil {
 		text.Close()
@@ -95,6 +96,10 @@ func readText(c *Config) (*data.Text, error) {
 // complete completes the configuration. If the configuration already has the text's checksum, the text must match it.
 func (s *textSet) complete(k kind, c *Config) error {
 	var err error
+	fresh := c.Data.SHA256 == ""
+	if c.Data.Pack == "yes" {
+		s.Pack()
+	}
 	if c.Data.SHA256 = cmp.Or(c.Data.SHA256, s.SHA256()); c.Data.SHA256 != s.SHA256() {
 		return fmt.Errorf("text %q has changed since the run began", c.Data.File)
 	}
@@ -117,14 +122,18 @@ func (s *textSet) complete(k kind, c *Config) error {
 	if masked, ok := coder.(*data.MaskedText); ok {
 		s.masked, s.length = masked, masked.Window()
 	}
+	if fresh && s.masked == nil && c.choosePack(s.Len(), s.Documents()) {
+		s.Pack()
+		c.Data.SHA256 = s.SHA256()
+	}
 	if s.windows, err = s.ValidationWindows(s.length, s.limit); err != nil {
 		return setting.Errorf("%w (%s)", err, setting.Path("task.max_len"))
 	}
 	if s.limit == 0 {
 		s.windows = 0
 	}
-	if s.targets = s.windows * s.length; s.masked != nil || c.Task.Source != nil {
-		if err := s.count(); err != nil {
+	if s.targets = s.windows * s.length; s.masked != nil || c.Task.Source != nil || c.Data.Pack == "yes" {
+		if err := s.count(c.Task.Source != nil); err != nil {
 			return err
 		}
 	}
@@ -136,9 +145,9 @@ func (s *textSet) complete(k kind, c *Config) error {
 	return err
 }
 
-// count sets targets, and chars unless symbols are masked. A character counts for the token that has its first
+// count sets targets and, for tokens that aren't masked, chars. A character counts for the token that has its first
 // byte.
-func (s *textSet) count() error {
+func (s *textSet) count(tokens bool) error {
 	s.targets = 0
 	each := make([]int, s.Tokenizer().Len()) // characters that begin in each token
 	for id := range each {
@@ -159,7 +168,7 @@ func (s *textSet) count() error {
 		}
 		s.targets += b.Counted()
 		for _, id := range b.Targets {
-			if s.masked == nil {
+			if tokens && s.masked == nil && id != data.Ignore {
 				s.chars += each[id]
 			}
 		}
