@@ -38,7 +38,10 @@ func (c *Config) leastMemory(l data.Layout, validation int) (bytes float64, what
 	hidden := float64(active) // of a token
 	width, _ := a.HeadWidth(c.Model.Dim)
 	heads := float64(a.Heads) * float64(max(width, a.ValueDim)) // total width
-	params := blocks*(4*dim*heads+2*dim*float64(whole)) + (2*classes+length)*dim
+	params := blocks*(4*dim*heads+2*dim*float64(whole)) + (2*classes+length)*float64(c.Model.EmbeddingWidth())
+	if c.Model.Shared > 0 {
+		params -= float64(c.Model.Layers-c.Model.Shared) * (4*dim*heads + 2*dim*float64(whole))
+	}
 	// For one micro-batch, training keeps about half of the values that all blocks compute, because Buffers reuse
 	// memory. Validation uses the same memory, and keeps only the values of one block at a time.
 	train, validate := float64(c.Training.BatchSize/c.Training.MicroBatches)*length, float64(min(validation, c.Data.Validation))*length
