@@ -52,11 +52,13 @@
 //	learned.go, sinusoidal.go     schemes that add vectors to embeddings
 //	rotary.go, rotary_scaling.go  a scheme that rotates queries and keys
 //	alibi.go, relative.go         schemes that add biases to scores
-//	disentangled.go               a scheme that adds products with distances to scores
+//	disentangled.go, distances.go a scheme that adds products with distances to scores; Distances, its vectors
 //	norm.go, dropout.go           Norm: LayerNorm or RMSNorm; Dropout
 //	activation.go                 ReLU, GELU, SiLU, tanh, sigmoid
 //	feedforward.go, experts.go    FeedForward, gated or not; Experts, a mixture of such layers
+//	routing.go                    Routing: which experts the tokens of a graph have
 //	attention.go, mask.go         ScaledDotProduct, its options and its Mask
+//	blockmask.go                  BlockMask: a mask from a function
 //	multihead.go                  MultiHeadAttention: attention with learned projections
 //	additive.go                   AdditiveAttention: keys scored by a small network
 //	block.go                      Block, for encoders and decoders

@@ -344,3 +344,19 @@ func (a *MultiHeadAttention) mask(b *Build, q, k, positions *G.Node, m Mask) (Ma
 	m.Distances, err = a.distances(b, m.Distances)
 	return m, err
 }
+
+// distances projects the vectors of d, unless they are projected already.
+func (a *MultiHeadAttention) distances(b *Build, d *Distances) (_ *Distances, err error) {
+	if d == nil || !d.bare {
+		return d, nil
+	}
+	projected := *d
+	projected.bare = false
+	if d.Keys != nil {
+		projected.Keys, err = cmp.Or(a.DistanceKeys, a.Key).Forward(b, d.Keys) // (R, D) -> (R, G·K)
+	}
+	if d.Queries != nil && err == nil {
+		projected.Queries, err = cmp.Or(a.DistanceQueries, a.Query).Forward(b, d.Queries) // (R, D) -> (R, H·K)
+	}
+	return &projected, err
+}

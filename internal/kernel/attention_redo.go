@@ -96,8 +96,8 @@ func (a *Attention[F]) keepRow(keep []F, b, h, t int) {
 }
 
 // touched reports for every query whether its result depends on NaN or an infinity. It checks the query, the slope and
-// the sink of its head, and the visible keys, values, biases and vectors of distances, except values that dropout drops.
-// If backward is true, it also checks the gradient of the output and the log-sum-exp.
+// the sink of its head, and the visible keys, values, biases and vectors of distances, except values that dropout
+// drops. If backward is true, it also checks the gradient of the output and the log-sum-exp.
 func (a *Attention[F]) touched(backward bool) []bool {
 	touched := make([]bool, a.heads()*a.Mask.Shape[2])
 	badKey, badValue := make([]bool, a.Mask.Shape[3]), make([]bool, a.Mask.Shape[3])

@@ -42,8 +42,8 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 	if c.Sinks != nil {
 		leading = append(leading, c.Sinks)
 	}
-	// operands returns the queries, keys and values, and sets a.Mask, a.Sinks and a.Distances. The argument grads has the
-	// gradients of the Distances, or is nil.
+	// operands returns the queries, keys and values, and sets a.Mask, a.Sinks and a.Distances. The argument grads has
+	// the gradients of the Distances, or is nil.
 	operands := func(a *kernel.Attention[F], values []G.Value, grads [][]F) (q, k, v kernel.Rows[F]) {
 		qs, ks, vs := read3[F](values, shape[0]*l.heads*queries*l.width, shape[0]*l.groups*keys*l.width, shape[0]*l.groups*keys*l.value)
 		a.Mask, a.Sinks = mask.read(values[len(leading):]), optional[F](values[:len(leading)], sink, l.heads)
