@@ -117,6 +117,9 @@ func cacheConfigs() map[string]layers.ModelConfig {
 		b.Attention = layers.AttentionConfig{Heads: 4, KeyValueHeads: 2, Softcap: 1.5, QKNorm: true, JointNorm: true, Sinks: true, OutputGate: true}
 		c.Tied, b.Norm.Kind, b.FeedForward.Gated, b.FeedForward.Activation = true, "rms", true, layers.SiLU
 	})
+	with("shared norm, scaled", layers.Rotary{}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
+		b.Parallel, b.SharedNorm, b.ResidualScale, c.HeadScale, c.Tied = true, true, 0.4, 3, true
+	})
 	with("experts", layers.Rotary{}, func(_ *layers.ModelConfig, b *layers.BlockConfig) {
 		b.FeedForward = layers.FeedForwardConfig{Hidden: 6, Gated: true, Activation: layers.SiLU, Experts: &layers.ExpertsConfig{Count: 4, Sigmoid: true, Shared: 3}}
 	})
