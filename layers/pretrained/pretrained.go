@@ -39,6 +39,8 @@ var architectures = choices.Table[architecture]{
 	{Name: "glm4", Value: glm4},
 	{Name: "ernie4_5", Value: ernie45},
 	{Name: "stablelm", Value: stableLM},
+	{Name: "granite", Value: granite},
+	{Name: "cohere2", Value: cohere2},
 }
 
 func architectureOf(kind string) (architecture, error) {

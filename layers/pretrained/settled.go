@@ -55,6 +55,10 @@ func settled(m layers.ModelConfig, head string) layers.ModelConfig {
 		m.Outputs = m.Vocab
 	}
 	m.NoBias = m.NoBias || m.Tied || m.Outputs == 0
+	m.Block.ResidualScale = cmp.Or(m.Block.ResidualScale, 1)
+	if m.Outputs > 0 {
+		m.HeadScale = cmp.Or(m.HeadScale, 1)
+	}
 	m.Positions = settledPositions(m.Positions, a.HeadDim)
 	m.Variants = slices.Clone(m.Variants)
 	for i, v := range m.Variants {
