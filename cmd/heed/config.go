@@ -107,7 +107,7 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	f.Float64Var(&s.From.LowRank.Alpha, "alpha", s.From.LowRank.Alpha, "scale of the products, which are multiplied by alpha/rank (default 16)")
 	f.BoolVar(&s.From.LowRank.RootScale, "root-scale", s.From.LowRank.RootScale, "multiply the products by alpha/√rank instead")
 	f.Float64Var(&s.From.LowRank.Dropout, "adapter-dropout", s.From.LowRank.Dropout, "dropout probability of the products' inputs, in training")
-	f.StringSliceVar(&s.From.LowRank.Targets, "targets", s.From.LowRank.Targets, "layers to adapt, by the ends of their names, such as query,value,feedforward.up (default: all matrices of the blocks)")
+	f.StringSliceVar(&s.From.LowRank.Targets, "targets", s.From.LowRank.Targets, "layers to adapt, by the ends of their names, such as query,value,feedforward.up (default: all matrices of the blocks but the experts')")
 
 	f = group("Data and model")
 	f.IntVar(&s.Data.Validation, "validation", s.Data.Validation, "number of held-out sequences to validate on (0: none)")

@@ -22,11 +22,18 @@ type Kept struct {
 func (k *Kept) Keep(keep bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.keep, k.w, k.panels = keep, nil, [2]*amxPanels{}
+	k.keep = keep
+	k.forget()
 }
 
+func (k *Kept) forget() { k.w, k.panels = nil, [2]*amxPanels{} }
+
 // Forget is Keep without a change. Call it when numbers of W have changed.
-func (k *Kept) Forget() { k.Keep(k.keep) }
+func (k *Kept) Forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.forget()
+}
 
 // of returns the panels of a product's B for a matrix unit. It returns nil if the product keeps none, or if they would
 // take too much memory.

@@ -20,9 +20,14 @@ func (c *Config) checkMemory(l data.Layout, validation int) error {
 	if need <= maxMemory {
 		return nil
 	}
-	return setting.Errorf("training would need at least %.3g GiB of memory, for %s; at most %d GiB are allowed: reduce %s, %s, %s, %s or %s, or increase %s",
-		need/(1<<30), what, maxMemory>>30,
-		setting.Path("model.dim"), setting.Path("model.block.feed_forward.hidden"), setting.Path("model.layers"), setting.Path("task.max_len"), setting.Path("training.batch_size"), setting.Path("training.micro_batches"))
+	format, paths := "", []any{need / (1 << 30), what, maxMemory >> 30}
+	for _, path := range []setting.Path{"model.dim", "model.block.feed_forward.hidden", "model.block.feed_forward.experts", "model.layers"} {
+		if c.Model.Block.FeedForward.Experts != nil || path != "model.block.feed_forward.experts" {
+			format, paths = format+"%s, ", append(paths, path)
+		}
+	}
+	return setting.Errorf("training would need at least %.3g GiB of memory, for %s; at most %d GiB are allowed: reduce "+format+"%s or %s, or increase %s",
+		append(paths, setting.Path("task.max_len"), setting.Path("training.batch_size"), setting.Path("training.micro_batches"))...)
 }
 
 // leastMemory returns a low estimate of the bytes that training needs with one worker, whatever the solver, and
