@@ -79,7 +79,7 @@ func TestBlockMaskErrors(t *testing.T) {
 	all := func(int, int) bool { return true }
 	must.Refuse(layers.NewBlockMask(0, 3, all))(t, "block mask: T must be at least 1, got 0")
 	must.Refuse(layers.NewBlockMask(3, -1, all))(t, "block mask: S must be at least 1, got -1")
-	must.Refuse(layers.NewBlockMask(1<<40, 1<<40, all))(t, "block mask: 1099511627776 queries")
+	must.Refuse(layers.NewBlockMask(large, large, all))(t, fmt.Sprintf("block mask: %d queries", large), "memory")
 }
 
 // scoreSubject is attention with the Score wavy and, if the case has the option first, with a BlockMask.

@@ -6,12 +6,13 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/ops"
 )
 
 // A Build holds the settings of one graph, and records what Forward adds to the graph. Use exactly one Build per graph:
 // the Build numbers the dropout nodes, so that no two of them drop the same elements, and lists the parameters. The
-// zero Build is for evaluation.
+// zero Build is for evaluation. See Params.KeepPanels for memory that makes evaluation faster.
 type Build struct {
 	// Training says that the graph is for training: it has dropout, and int8 weights and a Cache are errors.
 	Training bool
@@ -146,6 +147,15 @@ func (b *Build) bind(g *G.ExprGraph, p *Param, values *tensor.Dense, fixed bool)
 		b.bound = map[*Param]*G.Node{}
 	}
 	b.bound[p] = n
+	switch {
+	case !b.Training:
+		if b.ops.Kept == nil {
+			b.ops.Kept = map[*G.Node]*kernel.Kept{}
+		}
+		b.ops.Kept[n] = &p.kept
+	case !fixed:
+		p.kept.Keep(false)
+	}
 	if fixed {
 		b.Fixed = append(b.Fixed, n)
 	} else {

@@ -16,7 +16,8 @@ import (
 // A Function is a graph for evaluation that you can call. Several goroutines may call it at the same time, but not
 // while the parameters change, as in training. If a call finds all graphs of the Function in use, it builds a new
 // graph, which later calls reuse. All graphs share the parameters. Each graph uses Buffers, so it needs little more
-// memory than its largest values. This memory is freed with the Function. Make one with NewFunction.
+// memory than its largest values. This memory is freed with the Function. If the parameters don't change
+// any more, Params.KeepPanels may make calls faster. Make one with NewFunction.
 type Function struct {
 	build func(b *Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error)
 

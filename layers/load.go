@@ -93,6 +93,7 @@ func (s source) named(err error) error {
 }
 
 func (p *Params) load(o LoadOptions, sources ...source) (LoadReport, error) {
+	defer p.set.forgetPanels() // even after an error: values may have changed
 	return ops.ByDtype(p, load[float32], load[float64])(p.set, o, sources)
 }
 

@@ -221,6 +221,7 @@ func (b *Build) lowRank(x *G.Node, weight *Param) (u, v *G.Node, scale float64, 
 // Merge adds s·B·A to the weights of the targets and copies the parameters in Whole, so that the model computes the
 // same without the Adapter, up to rounding. It returns an error and changes nothing if base lacks one of them.
 func (a *Adapter) Merge(base *Params) error {
+	defer base.set.forgetPanels()
 	return ops.ByDtype(base, merge[float32], merge[float64])(a, base)
 }
 

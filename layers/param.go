@@ -31,6 +31,7 @@ type Param struct {
 
 	toInt8 bool         // made by BlankInt8
 	int8   *kernel.Int8 // the values after Quantize, when Value has only a shape; otherwise nil
+	kept   kernel.Kept  // see KeepPanels
 }
 
 // Params is the set of a model's parameters, in the order in which its layers were made. The constructors of layers
@@ -172,6 +173,31 @@ func (p *Params) Summary() string {
 	return table.String()
 }
 
+// KeepPanels says whether graphs for evaluation keep the weights of Linears also in packed form, as a matrix unit (AMX)
+// reads them. All graphs share this memory: 1.5 times the weights in float32, and half of them in bfloat16. The first
+// run whose products use the unit takes it, matrix by matrix, as long as the heap then takes at most half of the memory
+// and of GOMEMLIMIT. Later runs don't pack these weights again. Results have the same bits. Without such a unit,
+// KeepPanels changes nothing. Call it when no graph runs.
+//
+// The packed weights must not become stale. Load, Restore, Quantize and an Adapter's Merge drop them. Package train
+// calls KeepPanels(false), and a graph for training does the same for each parameter that it learns, when it is built.
+// Call KeepPanels(true) only after training, and KeepPanels(false) before other code changes values: code that writes
+// into the tensor of a Value, such as package gradcheck, or a solver whose gradients come from a graph for evaluation.
+// A Value that is replaced by another tensor is packed again. As a last resort, each product compares 64 numbers of its
+// matrix with what they were. So it notices a step of a solver, but not a change of single numbers.
+func (p *Params) KeepPanels(keep bool) {
+	for _, q := range p.All() {
+		q.kept.Keep(keep)
+	}
+}
+
+// forgetPanels drops packed weights after values have changed.
+func (s *paramSet) forgetPanels() {
+	for _, q := range s.list {
+		q.kept.Forget()
+	}
+}
+
 // Snapshot returns copies of the values of all parameters, in the order of All, for Restore.
 func (p *Params) Snapshot() []*tensor.Dense {
 	var values []*tensor.Dense
@@ -184,6 +210,7 @@ func (p *Params) Snapshot() []*tensor.Dense {
 // Restore sets all parameters to the values of a Snapshot. The parameters keep their tensors and memory. If the number
 // of values, a shape or a dtype differs, Restore returns an error and changes nothing.
 func (p *Params) Restore(snapshot []*tensor.Dense) error {
+	defer p.set.forgetPanels()
 	return ops.ByDtype(p, restore[float32], restore[float64])(p.All(), snapshot)
 }
 

@@ -101,6 +101,7 @@ func (q *Param) quantized() (*kernel.Int8, error) {
 // setInt8 replaces the values by weights. The Value becomes a tensor that has its shape, but no memory for it.
 func (q *Param) setInt8(weights *kernel.Int8) {
 	shape := q.Value.Shape().Clone()
+	q.kept.Forget()
 	q.int8, q.Value = weights, tensor.New(tensor.Of(tensor.Float32), tensor.WithShape(1))
 	q.Value.AP = tensor.MakeAP(shape, shape.CalcStrides(), 0, 0)
 }

@@ -126,6 +126,7 @@ func newFit(p Problem, c Config, options RunOptions, team *team) (*fit, error) {
 	if options.Solver == nil {
 		options.Solver = solver
 	}
+	p.Params.KeepPanels(false) // also of frozen parameters: Resume may set them
 	p.ValidationSize = cmp.Or(p.ValidationSize, c.BatchSize)
 	making := new(sync.Mutex)
 	plan, err := newPlan(p.Train, c.BatchSize, options.Seed, making)

@@ -144,3 +144,23 @@ func TestTextOfBytePairs(t *testing.T) {
 		}
 	}
 }
+
+// A run scores another text as it learned its own: with or without packed documents.
+func TestTextOfDocuments(t *testing.T) {
+	t.Parallel()
+	lines := strings.Repeat(`{"text": "a fox"}`+"\n"+`{"text": "the dog, it"}`+"\n", 60)
+	path, other := newFile(t, "lines.jsonl", lines), newFile(t, "other.jsonl", lines)
+	scores := map[string]string{}
+	for _, pack := range []string{"--pack", "--pack=no"} {
+		dir := newRun(t, "--task=text", "--max-len=24", "--data="+path, pack)
+		scores[pack] = succeed(t, "eval", dir)
+		prints(t, scores[pack], "eval", dir, "--data="+other)
+	}
+	dir := newRun(t, "--task=text", "--max-len=24", "--data="+path)
+	prints(t, scores["--pack"], "eval", dir)
+	if scores["--pack"] == scores["--pack=no"] {
+		t.Errorf("packed documents have the score of others, %q", scores["--pack"])
+	}
+	fail(t, heed(small("--task=text", "--data="+path, "--pack=maybe")...), 2, "--pack must be yes, no or empty", "maybe")
+	fail(t, heed(small("--task=mlm", "--data="+path, "--pack")...), 2, "--pack is for --task text, not for mlm")
+}

@@ -9,7 +9,7 @@ func amxSet(base *instructionSet) *instructionSet {
 	set := *base
 	set.name += "+amx"
 	// The order matters: only a processor with AMX needs the permission.
-	set.runs = base.runs && cpu.X86.HasAVX512BW && cpu.X86.HasAMXTile && cpu.X86.HasAMXBF16 && amxPermitted()
+	set.runs = base.runs && amxPacks() && cpu.X86.HasAMXTile && cpu.X86.HasAMXBF16 && amxPermitted()
 	set.amx3 = &amxUnit{
 		pieces: 3, pays: amxPays, along: amxAlong3AVX512, across: amxAcross3AVX512, transpose: amxTransposeAVX512, tile: amxTile3AVX512,
 	}
@@ -18,6 +18,9 @@ func amxSet(base *instructionSet) *instructionSet {
 	}
 	return &set
 }
+
+// amxPacks reports whether this processor can pack panels for AMX.
+func amxPacks() bool { return cpu.X86.HasAVX512BW && cpu.X86.HasAVX512BF16 }
 
 // These functions are in amx_pack_amd64.s and amx_tile_amd64.s; see amxUnit.
 

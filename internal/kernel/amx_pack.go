@@ -30,13 +30,11 @@ type amxPadding struct {
 
 // pad copies lines of up to amxRun terms, and adds zeros up to 32 lines and a multiple of 32 terms.
 func (s *amxPadding) pad(src []float32, ld int, along bool, lines, terms int) ([]float32, int) {
-	if s.padded == nil {
-		s.padded = make([]float32, amxSide*amxRun)
-	}
 	rows, cols, width := terms, lines, amxSide
 	if along {
-		rows, cols, width = lines, terms, amxRun
+		rows, cols, width = lines, terms, roundUp(terms, bfloat16Terms)
 	}
+	s.padded = grown(s.padded, amxSide*roundUp(terms, bfloat16Terms))
 	clear(s.padded)
 	for i := range rows {
 		copy(s.padded[i*width:], src[i*ld:][:cols])

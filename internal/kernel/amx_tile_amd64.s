@@ -348,3 +348,88 @@ next:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // tilerelease
 	VZEROUPPER
 	RET
+
+// func amxAlong1AVX512(dst []uint16, src []float32, ld int, blocks int, e *amxExtremes)
+TEXT ·amxAlong1AVX512(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ ld+48(FP), DX
+	SHLQ $2, DX
+	MOVQ blocks+56(FP), BX
+	MOVQ $32, SI
+
+line:
+	MOVQ CX, DI
+	MOVQ AX, R8
+	MOVQ BX, R9
+
+block:
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	PREFETCHT0 (DI)(DX*1)
+	PREFETCHT0 64(DI)(DX*1)
+	BYTE $0x62; BYTE $0xf2; BYTE $0x77; BYTE $0x48; BYTE $0x72; BYTE $0xc0 // vcvtne2ps2bf16 %zmm0,%zmm1,%zmm0
+	VMOVDQU32 Z0, (R8)
+	ADDQ $128, DI
+	ADDQ $2048, R8
+	DECQ R9
+	JNZ block
+	ADDQ DX, CX
+	ADDQ $64, AX
+	DECQ SI
+	JNZ line
+	VZEROUPPER
+	RET
+
+DATA amxPairs<>+0(SB)/4, $0x00100000
+DATA amxPairs<>+4(SB)/4, $0x00110001
+DATA amxPairs<>+8(SB)/4, $0x00120002
+DATA amxPairs<>+12(SB)/4, $0x00130003
+DATA amxPairs<>+16(SB)/4, $0x00140004
+DATA amxPairs<>+20(SB)/4, $0x00150005
+DATA amxPairs<>+24(SB)/4, $0x00160006
+DATA amxPairs<>+28(SB)/4, $0x00170007
+DATA amxPairs<>+32(SB)/4, $0x00180008
+DATA amxPairs<>+36(SB)/4, $0x00190009
+DATA amxPairs<>+40(SB)/4, $0x001a000a
+DATA amxPairs<>+44(SB)/4, $0x001b000b
+DATA amxPairs<>+48(SB)/4, $0x001c000c
+DATA amxPairs<>+52(SB)/4, $0x001d000d
+DATA amxPairs<>+56(SB)/4, $0x001e000e
+DATA amxPairs<>+60(SB)/4, $0x001f000f
+GLOBL amxPairs<>(SB), RODATA|NOPTR, $64
+
+// func amxAcross1AVX512(dst []uint16, src []float32, ld int, blocks int, e *amxExtremes)
+TEXT ·amxAcross1AVX512(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ ld+48(FP), DX
+	SHLQ $2, DX
+	MOVQ blocks+56(FP), BX
+	VMOVDQU32 amxPairs<>+0(SB), Z2
+
+block:
+	MOVQ $16, SI
+
+pair:
+	VMOVUPS 0(CX), Z0
+	VMOVUPS 0(CX)(DX*1), Z1
+	PREFETCHT0 0(CX)(DX*8)
+	BYTE $0x62; BYTE $0xf2; BYTE $0x77; BYTE $0x48; BYTE $0x72; BYTE $0xc0 // vcvtne2ps2bf16 %zmm0,%zmm1,%zmm0
+	VPERMW Z0, Z2, Z0
+	VMOVDQU32 Z0, 0(AX)
+	VMOVUPS 64(CX), Z0
+	VMOVUPS 64(CX)(DX*1), Z1
+	PREFETCHT0 64(CX)(DX*8)
+	BYTE $0x62; BYTE $0xf2; BYTE $0x77; BYTE $0x48; BYTE $0x72; BYTE $0xc0 // vcvtne2ps2bf16 %zmm0,%zmm1,%zmm0
+	VPERMW Z0, Z2, Z0
+	VMOVDQU32 Z0, 1024(AX)
+	LEAQ (CX)(DX*2), CX
+	ADDQ $64, AX
+	DECQ SI
+	JNZ pair
+	ADDQ $1024, AX
+	DECQ BX
+	JNZ block
+	VZEROUPPER
+	RET

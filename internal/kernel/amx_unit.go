@@ -3,28 +3,33 @@ package kernel
 // Products on a matrix unit. Intel's AMX multiplies tiles of bfloat16 and adds the products in float32. A float32 is
 // the sum of three bfloat16, its pieces: the first one is x rounded, the next one is the rest rounded, and the last one
 // is what remains. A product of two float32 is the sum of nine products of pieces. We leave out the three least ones,
-// which are below 2⁻²⁶ of the product together.
+// which are below 2⁻²⁴ of the product together.
 //
-// C is computed in blocks of 32×32, and k in runs of 128 terms. A and B are packed in panels, which hold the pieces of
+// C is computed in blocks of 32×32, and k in runs of 512 terms. A and B are packed in panels, which hold the pieces of
 // 32 rows of op(A), or of 32 columns of op(B), for the terms of a run. Each run is summed from zero, first the products
 // with small pieces, and then added to C. So the sum of a long product is rounded less often than with multiply-adds in
-// float32. With S = Σ|a||b| and 2⁻²⁴ as the unit, the errors of an element of op(A)·op(B) add up to at most 25 + k/128:
+// float32. With S = Σ|a||b| and 2⁻²⁴ as the unit, the errors of an element of op(A)·op(B) add up to at most 38 + k/512:
 //
 //   - 17 in the sums of 16 products inside an instruction, and of the two sums that it makes
-//   - 4 in adding the instructions of a run
-//   - 0.25 for products left out, and 1.5 for roundings of the products with small pieces, which are below S/64
+//   - 16 in adding the instructions of a run, one for 32 terms
+//   - 1 for products left out, and 1 for the 97 roundings of products with small pieces, whose sums are below S/120
 //   - 0.25 for sums that the matrix unit flushes to zero; amxRange.safe ensures that they are small
-//   - k/128 in adding the runs
+//   - k/512 in adding the runs
 //   - 2 for alpha and beta
 //
-// Runs of an element that the unit can't compute, such as those with infinities, use multiply-adds. Each adds up to 128
+// Longer runs have a larger bound, but not larger errors: roundings cancel, and runs of 512 add fewer. For 1,024 normal
+// numbers, the relative Frobenius error was 8.8·10⁻⁸ with runs of 512, 7.6·10⁻⁸ with runs of 128 and 4.1·10⁻⁷ with
+// multiply-adds; for 16,384 it was 1.3·10⁻⁷, 2.1·10⁻⁷ and 4.1·10⁻⁷.
+//
+// Runs of an element that the unit can't compute, such as those with infinities, use multiply-adds. Each adds up to 512
 // to the bound.
 const (
-	amxSide  = 32   // rows and columns of a block of C
-	amxRun   = 128  // terms of a run; a panel of B then fits in half of the first cache
-	amxDepth = 256  // most terms for which B is packed at once
-	amxCols  = 1024 // most columns for which B is packed at once; then its pieces take 1.5 MB
-	amxBand  = 256  // most rows of C per task; their panels of A fit in the second cache
+	amxSide    = 32              // rows and columns of a block of C
+	amxRunBits = 9               // see amxRange
+	amxRun     = 1 << amxRunBits // terms of a run: C is updated once per run, which costs more than shorter panels save
+	amxCols    = 1024            // most columns for which B is packed at once; for a run, its pieces take 3 MB
+	amxBand    = 256             // most rows of C per task; for a run, their panels of A take 768 KB of the second cache
+	amxFew     = 3 << 19         // bytes of panels of B that stay in the second cache beside those of a low band of A
 
 	amxSums = 1 << 22 // most sums that are kept for all rows, if a product of bfloat16 has very many terms
 )
@@ -61,15 +66,16 @@ type amxTile struct {
 	beta   float32
 }
 
-// amxPays reports whether a product of three pieces on the matrix unit takes less time than multiply-adds. It assumes
-// that a block of 32×32 takes 5/8 of its time with multiply-adds, and that packing a panel takes as long. A prototype
-// had this rate on one core of a Xeon with AMX. On a Xeon without, packing a panel takes 0.6 to 1.7 times as long as a
-// block with multiply-adds; the second figure is for operands that come from memory. Below 64 terms, updating C takes
-// too much of the time. The errors don't matter for this choice: they are smaller than with multiply-adds from 2 terms
-// on, three times for 64 terms and five times for 1,024 (relative Frobenius error of normal numbers).
+// amxPays reports whether a product of three pieces should use the matrix unit: if its time on one core is at least a
+// quarter less than with multiply-adds, and it has at least 2²⁴ multiplications. Smaller products gain on one core, but
+// on several cores, starting and ending takes as long as the gain. The choice can't depend on the number of cores,
+// because the bits differ. The README has the measurements. In units of a block of 32×32 with multiply-adds, a block
+// takes 1/2 and packing a panel 3/4. The errors don't matter for this choice: they are smaller than with multiply-adds
+// from 2 terms on, three times for 64 terms and five times for 1,024 (relative Frobenius error of normal numbers).
 func amxPays(m, n, k int) bool {
 	down, across, terms := parts(m, amxSide), parts(n, amxSide), roundUp(k, bfloat16Terms)
-	return k >= 64 && 8*int64(m)*int64(n)*int64(k) > 5*amxSide*amxSide*int64(terms)*int64(down*across+down+across)
+	work := int64(m) * int64(n) * int64(k)
+	return k >= 64 && work >= 1<<24 && 16*work > 5*amxSide*amxSide*int64(terms)*int64(2*down*across+3*(down+across))
 }
 
 // amxPaysBFloat16 is like amxPays for products of bfloat16, where only packing a few rows or columns costs too much.

@@ -25,10 +25,11 @@ func GemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, alph
 }
 
 // GemmFinish computes C = alpha·op(A)·op(B) + beta·C like Gemm, and then does what finish says. C's rows are adjacent.
-func GemmFinish[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, beta F, c []F, finish *Finish[F]) {
+// If kept isn't nil, B is transposed, and the product may use and fill kept.
+func GemmFinish[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, beta F, c []F, finish *Finish[F], kept *Kept) {
 	gemmBatch(cores, &gemmProduct[F]{
 		count: 1, transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha, beta: beta,
-		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: n, finish: finish,
+		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: n, finish: finish, weight: kept,
 	})
 }
 

@@ -35,7 +35,7 @@ func BenchmarkGemm(b *testing.B) {
 					b.Run(name+"/bfloat16/"+set.name, func(b *testing.B) {
 						use(b, set)
 						benchmarkProduct(b, s, trans[0] == 'T', trans[1] == 'T', func(x, y, z []float32, lda, ldb int) {
-							GemmBFloat16(0, trans[0] == 'T', trans[1] == 'T', s[1], s[2], s[3], 1, x, lda, y, ldb, 0, z, s[2], nil)
+							GemmBFloat16(0, trans[0] == 'T', trans[1] == 'T', s[1], s[2], s[3], 1, x, lda, y, ldb, 0, z, s[2], nil, nil)
 						})
 					})
 				}

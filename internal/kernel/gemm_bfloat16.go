@@ -16,11 +16,11 @@ import "sync"
 // The elements of A and B become zeros if they are subnormal, and infinities if they are at least 2¹²⁸ − 2¹¹⁹.
 //
 // GemmBFloat16 panics if a dimension is negative, or a slice or a distance between rows is too short.
-func GemmBFloat16(cores int, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int, finish *Finish[float32]) {
+func GemmBFloat16(cores int, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int, finish *Finish[float32], kept *Kept) {
 	w := take[bfloat16Work](&bfloat16Products)
 	w.gemmProduct = gemmProduct[float32]{
 		count: 1, transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha, beta: beta,
-		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, finish: finish,
+		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, finish: finish, weight: kept,
 	}
 	if w.hasTerms() && !amxGemm(cores, inUse.amx1, &w.gemmProduct) {
 		w.set = inUse

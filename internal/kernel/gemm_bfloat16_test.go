@@ -76,7 +76,7 @@ func (c bfloat16Case) check(t *testing.T, cores int, r *rand.Rand, memory [3]*ar
 			want[i*ldc+j] = x
 		}
 	}
-	GemmBFloat16(cores, c.transA, c.transB, c.m, c.n, c.k, c.alpha, a, lda, b, ldb, c.beta, y, ldc, nil)
+	GemmBFloat16(cores, c.transA, c.transB, c.m, c.n, c.k, c.alpha, a, lda, b, ldb, c.beta, y, ldc, nil, nil)
 	for i, x := range y {
 		if math.Float32bits(x) != math.Float32bits(want[i]) && (x == x || want[i] == want[i]) {
 			t.Fatalf("(%d, %d) x (%d, %d), transposed %v and %v, padding %d, alpha %v, beta %v, %d cores: element (%d, %d) is %x, want %x",
@@ -124,7 +124,7 @@ func ExampleGemmBFloat16() {
 	x := []float32{1, 1 + 1.0/128, 1 + 1.0/256} // the last is rounded to 1
 	w := []float32{100, 0, 0, 0, 100, 0, 0, 0, 100}
 	y := make([]float32, 3)
-	GemmBFloat16(0, false, false, 1, 3, 3, 1, x, 3, w, 3, 0, y, 3, nil)
+	GemmBFloat16(0, false, false, 1, 3, 3, 1, x, 3, w, 3, 0, y, 3, nil, nil)
 	fmt.Println(y)
 	// Output: [100 100.78125 100]
 }

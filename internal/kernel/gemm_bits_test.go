@@ -104,7 +104,7 @@ func TestGemmAllocates(t *testing.T) {
 		})
 	}
 	a, b, c := make([]float32, 40*50), make([]float32, 50*60), make([]float32, 40*60)
-	allocatesNothing(t, "bfloat16", func() { GemmBFloat16(0, false, true, 40, 60, 50, 2, a, 50, b, 50, 1, c, 60, nil) })
+	allocatesNothing(t, "bfloat16", func() { GemmBFloat16(0, false, true, 40, 60, 50, 2, a, 50, b, 50, 1, c, 60, nil, nil) })
 }
 
 func TestGemmConcurrent(t *testing.T) {

@@ -29,10 +29,12 @@ func checkFinish[F Float](t *testing.T, r *rand.Rand, m, n, k int) {
 		forms = 16
 	}
 	for form := range forms {
-		product := func(cores int, c []F, f *Finish[F]) { GemmFinish(cores, false, true, m, n, k, 2, a, k, b, k, 1, c, f) }
+		product := func(cores int, c []F, f *Finish[F]) {
+			GemmFinish(cores, false, true, m, n, k, 2, a, k, b, k, 1, c, f, nil)
+		}
 		if x, ok := any(a).([]float32); ok && form&8 != 0 {
 			product = func(cores int, c []F, f *Finish[F]) {
-				GemmBFloat16(cores, false, true, m, n, k, 2, x, k, any(b).([]float32), k, 1, any(c).([]float32), n, any(f).(*Finish[float32]))
+				GemmBFloat16(cores, false, true, m, n, k, 2, x, k, any(b).([]float32), k, 1, any(c).([]float32), n, any(f).(*Finish[float32]), nil)
 			}
 		}
 		want := slices.Clone(before)

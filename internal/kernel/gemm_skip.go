@@ -34,12 +34,12 @@ func SkipGemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, 
 // are rounded first: a subnormal number counts as zero, and a number that rounds to infinity as infinity.
 func SkipGemmBFloat16(cores int, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	finish := takeSeeking[float32]()
-	GemmBFloat16(cores, transA, transB, m, n, k, alpha, a, lda, b, ldb, 0, c, ldc, finish)
+	GemmBFloat16(cores, transA, transB, m, n, k, alpha, a, lda, b, ldb, 0, c, ldc, finish, nil)
 	if putSeeking(finish) {
 		a, b = slices.Clone(a), slices.Clone(b)
 		portable.RoundBFloat16s(a)
 		portable.RoundBFloat16s(b)
-		GemmBFloat16(cores, transA, transB, m, n, k, alpha, portable.Cleaned(a), lda, portable.Cleaned(b), ldb, 0, c, ldc, nil)
+		GemmBFloat16(cores, transA, transB, m, n, k, alpha, portable.Cleaned(a), lda, portable.Cleaned(b), ldb, 0, c, ldc, nil, nil)
 		p := gemmProduct[float32]{count: 1, transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha, c: c, lda: lda, ldb: ldb, ldc: ldc}
 		p.addInfinite(a, b)
 	}

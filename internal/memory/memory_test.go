@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"math"
+	"runtime/debug"
 	"testing"
 
 	"github.com/heed-go/heed/internal/must"
@@ -30,6 +31,16 @@ func TestProduct(t *testing.T) {
 }
 
 const word = 32 << (^uint(0) >> 63)
+
+func TestSpare(t *testing.T) {
+	if !Spare(0) || Spare(Limit()/2) || Spare(math.MaxInt/2) {
+		t.Errorf("Spare(0, half of the limit, far too much) = %t, %t, %t, want true, false, false", Spare(0), Spare(Limit()/2), Spare(math.MaxInt/2))
+	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 10))
+	if Spare(0) {
+		t.Error("the heap is larger than GOMEMLIMIT, but Spare(0) = true")
+	}
+}
 
 func TestCheck(t *testing.T) {
 	limit := Limit()

@@ -10,6 +10,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/text"
 )
 
@@ -24,6 +25,9 @@ type Env struct {
 	Buffers  *Buffers // memory that ops share; nil if each op owns its memory
 	Fixed    *G.Nodes // inputs that need no gradient in training; nil means none
 	Err      error    // an error of the Build, which Enter returns
+
+	// Kept has the panels of parameters. Products in evaluation use and fill them.
+	Kept map[*G.Node]*kernel.Kept
 
 	graph    *G.ExprGraph
 	dropouts uint64             // number of dropouts in the graph so far

@@ -10,13 +10,13 @@ import (
 )
 
 // gemm computes C = alpha·op(A)·op(B) + beta·C by kernel.GemmFinish or, with BFloat16, by kernel.GemmBFloat16. C has n
-// columns. If finish is nil, nothing more is done.
-func gemm[F kernel.Float](e *Env, transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, beta F, c []F, finish *kernel.Finish[F]) {
+// columns. If finish is nil, nothing more is done. If kept is nil, B is packed for this product alone.
+func gemm[F kernel.Float](e *Env, transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, beta F, c []F, finish *kernel.Finish[F], kept *kernel.Kept) {
 	if x, ok := any(a).([]float32); ok && e.BFloat16 {
-		kernel.GemmBFloat16(e.Cores, transA, transB, m, n, k, float32(alpha), x, lda, any(b).([]float32), ldb, float32(beta), any(c).([]float32), n, any(finish).(*kernel.Finish[float32]))
+		kernel.GemmBFloat16(e.Cores, transA, transB, m, n, k, float32(alpha), x, lda, any(b).([]float32), ldb, float32(beta), any(c).([]float32), n, any(finish).(*kernel.Finish[float32]), kept)
 		return
 	}
-	kernel.GemmFinish(e.Cores, transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, finish)
+	kernel.GemmFinish(e.Cores, transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, finish, kept)
 }
 
 // skipGemm computes C = alpha·op(A)·op(B) like gemm, but zero times NaN or infinity is zero.

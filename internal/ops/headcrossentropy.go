@@ -168,7 +168,7 @@ func (h *headLoss[F]) run(x, w, bias []F, weights *weighting[F]) (sum float64) {
 		}
 		states, logits := h.states.slice()[:n*h.width], h.logits.slice()[:n*h.vocab]
 		kernel.Gather(states, x, positions, h.width)
-		gemm(h.e, false, true, n, h.vocab, h.width, 1, states, h.width, w, h.width, 0, logits, &kernel.Finish[F]{Bias: bias}) // (n, D) x (V, D)ᵀ -> (n, V)
+		gemm(h.e, false, true, n, h.vocab, h.width, 1, states, h.width, w, h.width, 0, logits, &kernel.Finish[F]{Bias: bias}, nil) // (n, D) x (V, D)ᵀ -> (n, V)
 		if h.softcap != 0 {
 			kernel.Softcap(h.e.Cores, logits, logits, h.softcap)
 		}
@@ -197,13 +197,13 @@ func (h *headLoss[F]) differentiate(w, states, logits []F, positions []int, beta
 		kernel.SoftcapGrad(h.e.Cores, d, logits, d, h.softcap)
 	}
 	if dw := h.grads[1]; dw != nil {
-		gemm(h.e, true, false, h.vocab, h.width, n, 1, d, h.vocab, states, h.width, beta, dw.slice(), nil) // (n, V)ᵀ x (n, D) -> (V, D)
+		gemm(h.e, true, false, h.vocab, h.width, n, 1, d, h.vocab, states, h.width, beta, dw.slice(), nil, nil) // (n, V)ᵀ x (n, D) -> (V, D)
 	}
 	if db := h.grads[2]; db != nil {
 		kernel.Gemm(h.e.Cores, false, false, 1, h.vocab, n, 1, h.ones, n, d, h.vocab, beta, db.slice(), h.vocab) // (1, n) x (n, V) -> (1, V)
 	}
 	if dx := h.grads[0]; dx != nil {
-		gemm(h.e, false, false, n, h.width, h.vocab, 1, d, h.vocab, w, h.width, 0, states, nil) // (n, V) x (V, D) -> (n, D)
+		gemm(h.e, false, false, n, h.width, h.vocab, 1, d, h.vocab, w, h.width, 0, states, nil, nil) // (n, V) x (V, D) -> (n, D)
 		for i, p := range positions {
 			copy(dx.slice()[p*h.width:][:h.width], states[i*h.width:])
 		}

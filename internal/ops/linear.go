@@ -59,6 +59,7 @@ func linear[F kernel.Float](e *Env, x, w, b, u, v *G.Node, by float64, act Activ
 	shape[len(shape)-1] = out
 
 	attrs := fmt.Sprintf("%v%v(%v,%t)", shape, w.Shape(), act, b != nil)
+	kept := e.Kept[w]
 	second := 2 // index of u
 	if b != nil {
 		second++
@@ -83,11 +84,11 @@ func linear[F kernel.Float](e *Env, x, w, b, u, v *G.Node, by float64, act Activ
 		}
 		if u != nil {
 			u, v := read2[F](values[second:], n*rank, out*rank)
-			gemm(e, false, true, n, out, width, 1, x, width, w, width, 0, z, nil)     // (n, I) x (O, I)ᵀ -> (n, O)
-			gemm(e, false, true, n, out, rank, F(by), u, rank, v, rank, 1, z, finish) // (n, R) x (O, R)ᵀ -> (n, O)
+			gemm(e, false, true, n, out, width, 1, x, width, w, width, 0, z, nil, kept)    // (n, I) x (O, I)ᵀ -> (n, O)
+			gemm(e, false, true, n, out, rank, F(by), u, rank, v, rank, 1, z, finish, nil) // (n, R) x (O, R)ᵀ -> (n, O)
 			return
 		}
-		gemm(e, false, true, n, out, width, 1, x, width, w, width, 0, z, finish) // (n, I) x (O, I)ᵀ -> (n, O)
+		gemm(e, false, true, n, out, width, 1, x, width, w, width, 0, z, finish, kept) // (n, I) x (O, I)ᵀ -> (n, O)
 	})
 	if o.wrt = second; u != nil {
 		o.wrt += 2
@@ -141,7 +142,7 @@ func linear[F kernel.Float](e *Env, x, w, b, u, v *G.Node, by float64, act Activ
 					if i == 0 && rest != nil {
 						finish = &kernel.Finish[F]{Plus: elements[F](values[slices.Index(needs, rest)], n*width)}
 					}
-					gemm(e, false, false, n, width, out, by, g, out, w, width, 0, d[i], finish) // (n, O) x (O, I) -> (n, I)
+					gemm(e, false, false, n, width, out, by, g, out, w, width, 0, d[i], finish, nil) // (n, O) x (O, I) -> (n, I)
 				}
 				if want[i+1] {
 					x := elements[F](values[slices.Index(needs, inputs[i])], n*width)

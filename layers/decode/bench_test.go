@@ -102,6 +102,7 @@ func gpt2Prompt() []int {
 func BenchmarkGPT2(b *testing.B) {
 	const dim, blocks, prompt = 768, 12, 512
 	p, d := newGPT2(b)
+	p.KeepPanels(true)
 	s, tokens := newSession(b, d, decode.Config{}), gpt2Prompt()
 	read := func() { s.Reset(); must.Get(s.Step([][]int{tokens}))(b) }
 	b.Run("prompt", func(b *testing.B) {

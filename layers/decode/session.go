@@ -38,7 +38,8 @@ type Config struct {
 //
 // A Session has its own graphs and only reads the model's weights. Several sessions may run the same model at the same
 // time, each in its own goroutine, but not while a solver or another function changes the weights. If the weights
-// change, call Reset, because the Session's keys and values were computed with the old weights. Make one with New.
+// change, call Reset, because the Session's keys and values were computed with the old weights. If they don't change,
+// layers.Params.KeepPanels may make reading prompts faster. Make one with New.
 type Session struct {
 	cache    *layers.Cache
 	capacity int             // capacity of the cache

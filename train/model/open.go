@@ -42,6 +42,9 @@ var (
 // The folder may come from someone else: Open checks config.json and the sizes of the weights before it allocates
 // memory for the model. Tokenizers must be as tokenizer.ReadOwn expects them.
 //
+// With a matrix unit, the model keeps its weights also in packed form. See layers.Params.KeepPanels for the memory, and
+// for what to do before your own code changes the weights.
+//
 // Open also opens the folder of a published model: package pretrained says which. The model generates text or
 // classifies texts, as its head does, and otherwise embeds texts.
 //
@@ -86,6 +89,9 @@ func open(f runfolder.Folder, base, kept string, rules []data.Rule) (*Model, err
 	if err == nil && quantize {
 		err = m.Params.Quantize()
 		debug.FreeOSMemory() // the float32 weights
+	}
+	if err == nil {
+		m.Params.KeepPanels(true)
 	}
 	return m, err
 }

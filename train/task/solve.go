@@ -71,6 +71,7 @@ func (t *Task) solveFirst(ctx context.Context, o train.RunOptions) ([]byte, erro
 
 // setHead makes the head compute what a linear model computes of a vector alone.
 func (t *Task) setHead(m *linear.Model) {
+	t.Params.KeepPanels(false)
 	weights, bias := m.Layer()
 	if q := t.Params.Get("head.bias"); q != nil {
 		copy(q.Value.Float32s(), bias)

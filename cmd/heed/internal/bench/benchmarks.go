@@ -111,7 +111,7 @@ func prepareGemm(n int, precision layers.Precision) Step {
 	}
 	step := func() error {
 		if precision == layers.BFloat16 {
-			kernel.GemmBFloat16(0, false, false, n, n, n, 1, a, n, b, n, 0, c, n, nil)
+			kernel.GemmBFloat16(0, false, false, n, n, n, 1, a, n, b, n, 0, c, n, nil, nil)
 		} else {
 			kernel.Gemm(0, false, false, n, n, n, 1, a, n, b, n, 0, c, n)
 		}

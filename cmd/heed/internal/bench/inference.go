@@ -14,10 +14,11 @@ import (
 
 // prepareForward builds the forward pass alone, on the tokens of a training step.
 func (c GPT) prepareForward(precision layers.Precision) (Step, error) {
-	model, _, err := c.model()
+	model, p, err := c.model()
 	if err != nil {
 		return Step{}, err
 	}
+	p.KeepPanels(true)
 	run, err := forward(c.Tokens(rand.New(rand.NewPCG(1, 1)), c.Batch), precision, func(b *layers.Build, x *G.Node) (*G.Node, error) {
 		return model.Forward(b, x, layers.Mask{})
 	})
@@ -34,6 +35,7 @@ func decoding(c layers.ModelConfig, batch, prompt int, int8 bool) (s *decode.Ses
 		size, err = 1, p.Quantize()
 	}
 	if err == nil {
+		p.KeepPanels(true)
 		s, err = decode.New(model, decode.Config{Batch: batch, Capacity: 2 * prompt})
 	}
 	if err != nil {
@@ -117,6 +119,7 @@ func prepareEmbed(precision layers.Precision) (Step, error) {
 	if err != nil {
 		return Step{}, err
 	}
+	p.KeepPanels(true)
 	run, err := forward(c.Tokens(rand.New(rand.NewPCG(1, 1)), c.Batch), precision, func(b *layers.Build, x *G.Node) (*G.Node, error) {
 		states, err := model.States(b, x, layers.Mask{})
 		if err != nil {

@@ -22,6 +22,8 @@ func TestBytes(t *testing.T) {
 	var w writer
 	w.tile(3)
 	w.tile(1)
+	w.along()
+	w.across()
 	var code []byte
 	var want []string
 	for _, m := range regexp.MustCompile(`(?m)^\t(BYTE .*) // (.*)$`).FindAllStringSubmatch(w.String(), -1) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// These functions write instructions of AMX as bytes, with GNU's names in a comment. The encodings are from Intel's
+// These functions write instructions of AMX, and one of AVX512_BF16, as bytes, with GNU's names in a comment. The encodings are from Intel's
 // manual, volume 2. TestBytes compares them with a disassembler.
 
 // Numbers of general registers in an instruction.
@@ -60,4 +60,11 @@ func (w *writer) tilestore(tile, disp, base, stride int) {
 // tdpbf16ps adds the products of a's rows with b's columns to sums.
 func (w *writer) tdpbf16ps(sums, a, b int) {
 	w.bytes(append(vex(0, 0, b, f3, 0x5c), byte(0xc0|sums<<3|a)), "tdpbf16ps %%tmm%d,%%tmm%d,%%tmm%d", b, a, sums)
+}
+
+// vcvtne2ps2bf16 rounds 16 lower and 16 upper float32 to bfloat16. The result replaces lower. Both are numbers of
+// registers below 8.
+func (w *writer) vcvtne2ps2bf16(lower, upper int) {
+	w.bytes([]byte{0x62, 0xf2, byte(^upper&15<<3 | 4 | f2), 0x48, 0x72, byte(0xc0 | lower<<3 | lower)},
+		"vcvtne2ps2bf16 %%zmm%d,%%zmm%d,%%zmm%d", lower, upper, lower)
 }

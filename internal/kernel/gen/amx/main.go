@@ -1,6 +1,6 @@
 // Command amx writes the functions that compute tiles of products with AMX: blocks of C of 32×32, for float32 in three
-// pieces and for bfloat16. The argument is a kernel.amxTile: see amx_unit.go. Go's assembler lacks AMX, so encode.go
-// writes these instructions as bytes.
+// pieces and for bfloat16. The argument is a kernel.amxTile: see amx_unit.go. It also writes the functions that pack
+// bfloat16. Go's assembler lacks AMX and AVX512_BF16, so encode.go writes these instructions as bytes.
 package main
 
 import (
@@ -19,6 +19,8 @@ func main() {
 	w.configuration()
 	w.tile(3)
 	w.tile(1)
+	w.along()
+	w.across()
 	if err := os.WriteFile(*out, w.Bytes(), 0o644); err != nil {
 		log.Fatal(err)
 	}

@@ -1,34 +1,28 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// splits writes the functions that pack float32 for a matrix unit, as three pieces or as one bfloat16, with AVX-512:
-// see amxUnit in amx_unit.go and amxModel in amx_model.go.
+// splits writes the functions that pack float32 for a matrix unit, as three pieces, with AVX-512: see amxUnit in
+// amx_unit.go and amxModel in amx_model.go. gen/amx writes those that pack one bfloat16.
 func splits() {
 	words := GLOBL("amxWords", RODATA|NOPTR) // puts 16 lower and 16 upper halves into the order of terms
 	for i := range 32 {
 		DATA(2*i, U16(2*i%32+i/16))
 	}
-	for _, pieces := range []int{3, 1} {
-		packAlong(pieces, words)
-		packAcross(pieces)
-	}
+	packAlong(words)
+	packAcross()
 	transposePairs()
 }
 
 // A splitter splits vectors of 16 float32.
 type splitter struct {
-	pieces                     int
-	upper, half, sign, size    reg.VecVirtual // constants
-	least, most                reg.VecVirtual // of the bits of absolute values, minus 1 and as they are
-	one, quiet, even, exponent reg.VecVirtual // constants
-	extremes                   reg.Register
+	upper, half, size, one reg.VecVirtual // constants
+	least, most            reg.VecVirtual // of the bits of absolute values, minus 1 and as they are
+	extremes               reg.Register
 }
 
 func constant(bits uint32) reg.VecVirtual {
@@ -38,14 +32,8 @@ func constant(bits uint32) reg.VecVirtual {
 	return z
 }
 
-func newSplitter(pieces int) *splitter {
-	s := &splitter{pieces: pieces, upper: constant(0xffff0000), half: constant(0x8000)}
-	if pieces == 1 {
-		s.one, s.even, s.quiet, s.exponent = constant(1), constant(0x7fff), constant(1<<22), constant(0x7f800000)
-		s.sign = constant(1 << 31)
-		return s
-	}
-	s.size, s.one = constant(0x7fffffff), constant(1)
+func newSplitter() *splitter {
+	s := &splitter{upper: constant(0xffff0000), half: constant(0x8000), size: constant(0x7fffffff), one: constant(1)}
 	s.least, s.most = ZMM(), ZMM()
 	s.extremes = Load(Param("e"), GP64())
 	VMOVDQU32(Mem{Base: s.extremes}, s.least)
@@ -54,10 +42,7 @@ func newSplitter(pieces int) *splitter {
 }
 
 // split returns the pieces of x in the upper halves of its lanes. The lower halves hold anything.
-func (s *splitter) split(x reg.VecVirtual) []reg.VecVirtual {
-	if s.pieces == 1 {
-		return []reg.VecVirtual{s.round(x)}
-	}
+func (s *splitter) split(x reg.VecVirtual) [3]reg.VecVirtual {
 	size := ZMM()
 	VPANDD(s.size, x, size)
 	VPMAXUD(size, s.most, s.most)
@@ -70,22 +55,7 @@ func (s *splitter) split(x reg.VecVirtual) []reg.VecVirtual {
 	VPADDD(s.half, x, second)
 	VPANDD(s.upper, second, second)
 	VSUBPS(second, x, x)
-	return []reg.VecVirtual{first, second, x}
-}
-
-// round returns portable.RoundBFloat16(x).
-func (s *splitter) round(x reg.VecVirtual) reg.VecVirtual {
-	rounded, last, y := ZMM(), ZMM(), ZMM()
-	VPSRLD(U8(16), x, last)
-	VPANDD(s.one, last, last)
-	VPADDD(s.even, x, rounded)
-	normal, nan := K(), K()
-	VPTESTMD(s.exponent, x, normal)
-	VPANDD(s.sign, x, y) // a zero
-	VPADDD(last, rounded, normal, y)
-	VCMPPS(U8(3), x, x, nan)
-	VPORD(s.quiet, x, nan, y)
-	return y
+	return [3]reg.VecVirtual{first, second, x}
 }
 
 // join writes the upper halves of x to the lower halves of y.
@@ -97,20 +67,18 @@ func (s *splitter) join(x, y reg.VecVirtual) reg.VecVirtual {
 
 // finish stores the extremes.
 func (s *splitter) finish() {
-	if s.pieces > 1 {
-		VMOVDQU32(s.least, Mem{Base: s.extremes})
-		VMOVDQU32(s.most, Mem{Base: s.extremes, Disp: 64})
-	}
+	VMOVDQU32(s.least, Mem{Base: s.extremes})
+	VMOVDQU32(s.most, Mem{Base: s.extremes, Disp: 64})
 	VZEROUPPER()
 	RET()
 }
 
 // packAlong writes a function that packs lines whose terms are adjacent.
-func packAlong(pieces int, words Mem) {
-	TEXT(fmt.Sprintf("amxAlong%dAVX512", pieces), NOSPLIT, "func(dst []uint16, src []float32, ld, blocks int, e *byte)")
+func packAlong(words Mem) {
+	TEXT("amxAlong3AVX512", NOSPLIT, "func(dst []uint16, src []float32, ld, blocks int, e *byte)")
 	dst, src := Load(Param("dst").Base(), GP64()), Load(Param("src").Base(), GP64())
 	ld, blocks := Load(Param("ld"), GP64()), Load(Param("blocks"), GP64())
-	s := newSplitter(pieces)
+	s := newSplitter()
 	order := ZMM()
 	VMOVDQU32(words, order)
 	size, lines, from, target, left := GP64(), GP64(), GP64(), GP64(), GP64()
@@ -126,10 +94,10 @@ func packAlong(pieces int, words Mem) {
 	x, y := ZMM(), ZMM()
 	VMOVUPS(Mem{Base: from}, x)
 	VMOVUPS(Mem{Base: from, Disp: 64}, y)
-	PREFETCHT0(Mem{Base: from, Disp: 512})
-	PREFETCHT0(Mem{Base: from, Disp: 576})
+	PREFETCHT0(Mem{Base: from, Index: ld, Scale: 1}) // the next line: no prefetcher of the processor knows where it begins
+	PREFETCHT0(Mem{Base: from, Index: ld, Scale: 1, Disp: 64})
 	lower, upper := s.split(x), s.split(y)
-	for i := range pieces {
+	for i := range 3 {
 		z := s.join(lower[i], upper[i])
 		VPERMW(z, order, z)
 		VMOVDQU32(z, pieceAt(target, size, i, 0))
@@ -146,11 +114,11 @@ func packAlong(pieces int, words Mem) {
 }
 
 // packAcross writes a function that packs lines which are adjacent for each term.
-func packAcross(pieces int) {
-	TEXT(fmt.Sprintf("amxAcross%dAVX512", pieces), NOSPLIT, "func(dst []uint16, src []float32, ld, blocks int, e *byte)")
+func packAcross() {
+	TEXT("amxAcross3AVX512", NOSPLIT, "func(dst []uint16, src []float32, ld, blocks int, e *byte)")
 	dst, src := Load(Param("dst").Base(), GP64()), Load(Param("src").Base(), GP64())
 	ld, blocks := Load(Param("ld"), GP64()), Load(Param("blocks"), GP64())
-	s := newSplitter(pieces)
+	s := newSplitter()
 	size, left := GP64(), GP64()
 	SHLQ(U8(2), ld)
 	MOVQ(blocks, size)
@@ -164,7 +132,7 @@ func packAcross(pieces int) {
 		VMOVUPS(Mem{Base: src, Index: ld, Scale: 1, Disp: 64 * half}, y)
 		PREFETCHT0(Mem{Base: src, Index: ld, Scale: 8, Disp: 64 * half})
 		even, odd := s.split(x), s.split(y)
-		for i := range pieces {
+		for i := range 3 {
 			VMOVDQU32(s.join(even[i], odd[i]), pieceAt(dst, size, i, 1024*half))
 		}
 	}
