@@ -58,7 +58,7 @@ type Experts struct {
 
 	GateBias, UpBias, DownBias *Param // (E·Hidden), (E·Hidden) and (E·Dim); nil without biases
 
-	Shared *FeedForward // nil for none
+	shared *FeedForward // nil for none
 
 	router  ops.Router
 	options ops.ExpertsConfig // without nodes
@@ -138,7 +138,7 @@ func newExperts(p *Params, dim int, c FeedForwardConfig) (*Experts, error) {
 	}
 	if m.Shared > 0 {
 		c.Experts, c.Hidden = nil, m.Shared
-		x.Shared, err = NewFeedForward(p.Scope("shared"), dim, c)
+		x.shared, err = NewFeedForward(p.Scope("shared"), dim, c)
 	}
 	return x, err
 }
@@ -161,7 +161,7 @@ func (x *Experts) Forward(b *Build, in *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	routing := Routing{Layer: x.scope, Experts: x.router.Experts, Chosen: ids, Shares: shares, weight: x.balance}
+	routing := Routing{Layer: x.scope, Chosen: ids, Shares: shares, weight: x.balance}
 	if x.balance > 0 {
 		if routing.Balance, err = ops.Balance(b.Env(), logits, ids, x.router); err != nil {
 			return nil, err
@@ -178,10 +178,10 @@ func (x *Experts) Forward(b *Build, in *G.Node) (*G.Node, error) {
 		}
 	}
 	y, err := ops.Experts(b.Env(), in, ids, shares, o)
-	if err != nil || x.Shared == nil {
+	if err != nil || x.shared == nil {
 		return y, err
 	}
-	shared, err := x.Shared.Forward(b, in)
+	shared, err := x.shared.Forward(b, in)
 	if err != nil {
 		return nil, err
 	}
@@ -191,10 +191,9 @@ func (x *Experts) Forward(b *Build, in *G.Node) (*G.Node, error) {
 // A Routing says which experts of a layer the tokens of a graph have. To get the values, call gorgonia.Read for its
 // nodes before you make the VM.
 type Routing struct {
-	Layer   string  // the layer's scope, such as "blocks.0.feedforward"
-	Experts int     // number of experts
-	Chosen  *G.Node // (N, Top), dtype tensor.Int: the numbers of each token's experts, the best first
-	Shares  *G.Node // (N, Top): their shares
+	Layer  string  // the layer's scope, such as "blocks.0.feedforward"
+	Chosen *G.Node // (N, Top), dtype tensor.Int: the numbers of each token's experts, the best first
+	Shares *G.Node // (N, Top): their shares
 
 	// Balance is E·Σ f·P over the experts, where f is the share of all choices that chose an expert, and P the mean of
 	// its scores. It is 1 if all experts are chosen equally often, and larger otherwise. It is nil if the Balance of

@@ -121,7 +121,8 @@ func TestExtremes(t *testing.T) {
 	mask := layers.Mask{Causal: true, Window: &window{Left: 2, Right: 1}, Slopes: []float64{0.5, 0.25}}
 	init := layers.Normal(0.1)
 	attention := layers.AttentionConfig{Heads: 2, QKNorm: true, NormEps: 1e-5, Softcap: 3, Dropout: 0.1, Window: mask.Window, Init: init, OutputInit: init}
-	feedForward := layers.FeedForwardConfig{Hidden: 4, Dropout: 0.1, Init: init, OutputInit: init}
+	experts := &layers.ExpertsConfig{Count: 4, Top: 2, Scale: 2, Groups: 2, TopGroups: 1, Shared: 2, Limit: 3, Balance: 0.1}
+	feedForward := layers.FeedForwardConfig{Hidden: 4, Activation: layers.SiLU, Gated: true, Dropout: 0.1, Init: init, OutputInit: init, Experts: experts}
 	block := layers.BlockConfig{Attention: attention, FeedForward: feedForward, Dropout: 0.1}
 	model := layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 3}, Block: block, Dropout: 0.1, Init: init, EmbeddingInit: init, Transform: &layers.TransformConfig{Activation: layers.Tanh, Norm: true}, LogitSoftcap: 3}
 	model.Variants = []layers.BlockVariant{{Blocks: []int{0}, Window: mask.Window}}
@@ -161,6 +162,11 @@ func TestExtremes(t *testing.T) {
 		trying(layers.Dropout{P: 0.1}, func(r *trial, c layers.Dropout) *G.Node { return got(c.Forward(r.b, r.in(3, 4))) }),
 		trying(feedForward, func(r *trial, c layers.FeedForwardConfig) *G.Node {
 			return got(got(layers.NewFeedForward(r.p, 4, c)).Forward(r.b, r.in(2, 4)))
+		}),
+		trying(*experts, func(r *trial, c layers.ExpertsConfig) *G.Node {
+			f := feedForward
+			f.Experts = &c
+			return got(got(layers.NewFeedForward(r.p, 4, f)).Forward(r.b, r.in(3, 4)))
 		}),
 		trying(layers.FeedForward{}, func(r *trial, c layers.FeedForward) *G.Node {
 			l := got(layers.NewFeedForward(r.p, 4, feedForward))

@@ -72,7 +72,6 @@ var settings = map[string][]setting{
 		{keys: "max_window_layers", why: "the reference library's attention doesn't use it"},
 	},
 	"phi3":       {{keys: "original_max_position_embeddings", why: "for longrope, which rope_type refuses"}},
-	"smollm3":    {{keys: "sliding_window", why: "belongs to use_sliding_window, which is false"}},
 	"olmoe":      {{keys: "clip_qkv", only: `null`}},
 	"opt":        {{keys: "_remove_final_layer_norm", only: `false`}, {keys: "layer_norm_elementwise_affine", only: `true`}},
 	"modernbert": {{keys: "deterministic_flash_attn sparse_pred_ignore_index sparse_prediction", why: "says how the same numbers are computed, or which of them"}},

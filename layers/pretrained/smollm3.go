@@ -17,51 +17,74 @@ var smolLM3 = architecture{
 		m, a, f := c.parts()
 		k.gated(c)
 		k.copy("attention_bias", (*not)(&a.NoBias), "mlp_bias", (*not)(&f.NoBias))
-		k.only("use_sliding_window", false)
 		k.layersWithoutPositions(m)
 	},
 }
 
-// layersWithoutPositions copies no_rope_layers, which has a 0 for each block without positions, and the types of
-// attention, which must be full.
+// layersWithoutPositions copies no_rope_layers, which has a 0 for each block without positions, and layer_types, which
+// says which blocks have the sliding window.
 func (k *keys) layersWithoutPositions(m *layers.ModelConfig) {
 	if m.Layers > maxCount {
 		k.fail(fmt.Errorf("there can be at most %d layers, got %d", maxCount, m.Layers))
 		return
 	}
-	every, rotated, types := 4, make([]int, m.Layers), make([]string, m.Layers)
+	window := slidingWindow(*m)
+	used, every, rotated, types := window != nil, 4, make([]int, m.Layers), make([]string, m.Layers)
+	k.copy("use_sliding_window", &used, "sliding_window", &window)
 	if !k.writing {
 		k.copy("no_rope_layer_interval", &every)
 	}
 	for i := range rotated {
-		if types[i] = fullAttention; k.writing || every < 1 || (i+1)%every != 0 {
+		if k.writing || every < 1 || (i+1)%every != 0 {
 			rotated[i] = 1
 		}
 	}
-	for _, v := range m.Variants {
+	slides := make([]bool, m.Layers)
+	for i := range slides {
+		slides[i] = m.Block.Attention.Window != nil
+	}
+	for _, v := range m.Variants { // none while reading
 		for _, i := range v.Blocks {
-			if rotated[i] = 0; v.Window != nil {
-				types[i] = slidingAttention
+			if slides[i] = v.Window != nil; v.Positions == (layers.NoPositions{}) {
+				rotated[i] = 0
 			}
 		}
 	}
-	if k.copy("no_rope_layers", (*ids)(&rotated), "layer_types", &types); k.writing {
+	if k.copy("no_rope_layers", (*ids)(&rotated)); len(rotated) != m.Layers {
+		k.invalid("no_rope_layers", fmt.Sprintf("a list of %d, one for each layer", m.Layers))
 		return
 	}
-	var without []int
-	for i, x := range rotated {
-		if x == 0 {
-			without = append(without, i)
+	for i := range types {
+		if types[i] = fullAttention; slides[i] || !k.writing && used && window != nil && rotated[i] == 0 {
+			types[i] = slidingAttention
 		}
 	}
-	for _, kind := range types {
-		if kind != fullAttention {
-			k.fail(unsupported("layer_types", kind, fullAttention))
+	if k.copy("layer_types", &types); k.writing {
+		return
+	}
+	if len(types) != m.Layers {
+		k.invalid("layer_types", fmt.Sprintf("a list of %d, one for each layer", m.Layers))
+		return
+	}
+	variants := []layers.BlockVariant{{Positions: layers.NoPositions{}}, {Window: window}, {Window: window, Positions: layers.NoPositions{}}}
+	for i, kind := range types {
+		at := 0 // 1 without positions, plus 2 with the window
+		if rotated[i] == 0 {
+			at = 1
+		}
+		switch {
+		case kind == slidingAttention && window != nil:
+			at += 2
+		case kind != fullAttention:
+			k.fail(unsupported("layer_types", kind, fullAttention+", or "+slidingAttention+" with a sliding_window"))
+		}
+		if at > 0 {
+			variants[at-1].Blocks = append(variants[at-1].Blocks, i)
 		}
 	}
-	if len(rotated) != m.Layers {
-		k.invalid("no_rope_layers", fmt.Sprintf("a list of %d, one for each layer", m.Layers))
-	} else if without != nil {
-		m.Variants = []layers.BlockVariant{{Blocks: without, Positions: layers.NoPositions{}}}
+	for _, v := range variants {
+		if v.Blocks != nil {
+			m.Variants = append(m.Variants, v)
+		}
 	}
 }

@@ -24,6 +24,8 @@ func TestExtremes(t *testing.T) {
 	config := func(rule data.Rule) Config {
 		c := Defaults(rule)
 		c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads, c.Model.Block.FeedForward.Hidden = 4, 1, 2, 4
+		c.Model.Block.FeedForward.Gated, c.Model.Block.FeedForward.Activation = true, layers.SiLU
+		c.Model.Block.FeedForward.Experts = &layers.ExpertsConfig{Count: 4, Top: 2, Scale: 2, Groups: 2, TopGroups: 1, Shared: 2, Limit: 3, Balance: 0.1}
 		c.Model.Init, c.Model.Block.Attention.OutputInit = init, init
 		c.Model.Block.Attention.Window = &layers.Window{Left: 2, Right: 1}
 		c.Model.Variants = []layers.BlockVariant{{Blocks: []int{0}, Window: &layers.Window{Left: 1, Right: 1}}}

@@ -181,6 +181,9 @@ func configs(t testing.TB) map[string]Config {
 	for _, name := range Names() {
 		named[name] = small(t, name)
 	}
+	experts := small(t, "copy")
+	experts.Model.Block.FeedForward.Experts = &layers.ExpertsConfig{Count: 3, Top: 1, Unnormalized: true, Balance: 0.01}
+	named["experts copy"] = experts
 	for _, name := range []string{"brackets", "text"} { // with other layers
 		c := small(t, name)
 		c.Model.Positions, c.Model.Block.Norm.Kind, c.Model.Block.FeedForward.Gated = layers.Rotary{}, "rms", true

@@ -122,6 +122,8 @@ cases = {
     "smollm3": dict(config=t.SmolLM3Config(**small | dict(num_hidden_layers=3), num_key_value_heads=2, pad_token_id=0, bos_token_id=1, eos_token_id=2, no_rope_layer_interval=2),
                     edit=dict(no_rope_layers=None, layer_types=None)),
     "smollm3-bias": dict(config=t.SmolLM3Config(**small, num_key_value_heads=1, pad_token_id=0, attention_bias=True, mlp_bias=True, no_rope_layers=[0, 1], tie_word_embeddings=False)),
+    "smollm3-window": dict(config=t.SmolLM3Config(**small | dict(num_hidden_layers=4, intermediate_size=8), num_key_value_heads=1, pad_token_id=0, bos_token_id=1, eos_token_id=2, use_sliding_window=True, sliding_window=3,
+                           no_rope_layers=[1, 0, 1, 0], layer_types=["sliding_attention", "full_attention", "full_attention", "sliding_attention"])),
     "glm4": dict(config=t.Glm4Config(**small, num_key_value_heads=2, head_dim=8, pad_token_id=0, eos_token_id=[2, 3])),
     "glm4-classes": dict(config=t.Glm4Config(**small | dict(num_hidden_layers=1), num_key_value_heads=1, head_dim=6, attention_bias=False, pad_token_id=0, num_labels=3,
                          rope_parameters=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=0.7)), head="classes"),
