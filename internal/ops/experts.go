@@ -217,7 +217,7 @@ func (s *expertState[F]) forward(y []F, values []G.Value) {
 			return
 		}
 		product := func(out, in, w, bias []F, wide, inner int) { // (m, I) x (O, I)ᵀ -> (m, O)
-			gemm(s.e, false, true, p.rows, wide, inner, 1, in[p.lo*inner:p.hi*inner], inner, w, inner, 0, out[p.lo*wide:p.hi*wide], &kernel.Finish[F]{Bias: bias})
+			gemm(s.e, false, true, p.rows, wide, inner, 1, in[p.lo*inner:p.hi*inner], inner, w, inner, 0, out[p.lo*wide:p.hi*wide], &kernel.Finish[F]{Bias: bias}, nil)
 		}
 		product(s.unit(1), in, p.up, p.upBias, h, d)
 		if s.c.Gate != nil {
@@ -270,7 +270,7 @@ func (s *expertState[F]) backward(grads [][]F, values []G.Value, work []F) {
 		row := func(x []F, width int) []F { return x[p.lo*width : p.hi*width] }
 		in, out, hidden, factors := row(in, d), row(out, d), row(s.unit(0), h), sorted[p.lo:p.hi]
 		gate, dhidden, dup, dgate := []F(nil), row(dhidden, h), row(dup, h), row(dgate, h)
-		gemm(s.e, false, false, p.rows, h, d, 1, out, d, p.down, h, 0, dhidden, nil) // (m, D) x (D, H) -> (m, H)
+		gemm(s.e, false, false, p.rows, h, d, 1, out, d, p.down, h, 0, dhidden, nil, nil) // (m, D) x (D, H) -> (m, H)
 		kernel.RowDots(s.e.Cores, dots[p.lo:p.hi], dhidden, hidden, h)
 		if p.downBias != nil {
 			kernel.RowDots(s.e.Cores, dots[p.lo:p.hi], out, p.downBias, d)
@@ -290,9 +290,9 @@ func (s *expertState[F]) backward(grads [][]F, values []G.Value, work []F) {
 		if grads[0] == nil {
 			return
 		}
-		gemm(s.e, false, false, p.rows, d, h, 1, dup, h, p.up, d, 0, out, nil) // (m, H) x (H, D) -> (m, D)
+		gemm(s.e, false, false, p.rows, d, h, 1, dup, h, p.up, d, 0, out, nil, nil) // (m, H) x (H, D) -> (m, D)
 		if gate != nil {
-			gemm(s.e, false, false, p.rows, d, h, 1, dgate, h, p.gate, d, 1, out, nil)
+			gemm(s.e, false, false, p.rows, d, h, 1, dgate, h, p.gate, d, 1, out, nil, nil)
 		}
 	})
 	if grads[0] != nil {
