@@ -215,8 +215,9 @@ func (c Config) Memory(dtype tensor.Dtype) (weights, perToken int) {
 	hidden, _ := f.Experts.Sizes(f.Hidden)
 	width := int(dtype.Size())
 	sum := func(x, y int) int { return x + min(y, math.MaxInt-x) }
-	block := sum(memory.Product(2, m.Dim, a.HeadDim, sum(a.Heads, a.KeyValueHeads)), memory.Product(matrices, m.Dim, hidden))
+	attention, perToken := a.Sizes(m.Dim)
+	block := sum(attention, memory.Product(matrices, m.Dim, hidden))
 	numbers := sum(memory.Product(m.Layers, block), memory.Product(tables, m.Vocab, m.Dim))
 	numbers = sum(numbers, memory.Product(learnedLen(m), m.Dim))
-	return memory.Product(numbers, width), memory.Product(2, m.Layers, a.KeyValueHeads, a.HeadDim, width)
+	return memory.Product(numbers, width), memory.Product(m.Layers, perToken, width)
 }

@@ -38,7 +38,12 @@ func (c *Config) leastMemory(l data.Layout, validation int) (bytes float64, what
 	hidden := float64(active) // of a token
 	width, _ := a.HeadWidth(c.Model.Dim)
 	heads := float64(a.Heads) * float64(max(width, a.ValueDim)) // total width
-	params := blocks*(4*dim*heads+2*dim*float64(whole)) + (2*classes+length)*dim
+	projections := 4 * dim * heads
+	if a.Latent != nil {
+		numbers, _ := a.Sizes(c.Model.Dim)
+		projections = float64(numbers)
+	}
+	params := blocks*(projections+2*dim*float64(whole)) + (2*classes+length)*dim
 	// For one micro-batch, training keeps about half of the values that all blocks compute, because Buffers reuse
 	// memory. Validation uses the same memory, and keeps only the values of one block at a time.
 	train, validate := float64(c.Training.BatchSize/c.Training.MicroBatches)*length, float64(min(validation, c.Data.Validation))*length
