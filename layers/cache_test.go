@@ -124,6 +124,10 @@ func cacheConfigs() map[string]layers.ModelConfig {
 	with("experts", layers.Rotary{}, func(_ *layers.ModelConfig, b *layers.BlockConfig) {
 		b.FeedForward = layers.FeedForwardConfig{Hidden: 6, Gated: true, Activation: layers.SiLU, Experts: &layers.ExpertsConfig{Count: 4, Sigmoid: true, Shared: 3}}
 	})
+	with("experts after a dense block", layers.Rotary{}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
+		c.Variants = []layers.BlockVariant{{Blocks: []int{0}, FeedForward: &layers.FeedForwardConfig{Hidden: 5}}}
+		b.FeedForward = layers.FeedForwardConfig{Hidden: 6, Experts: &layers.ExpertsConfig{Count: 4, Groups: 2, TopGroups: 1}}
+	})
 	with("post-norm, tied", layers.Learned{MaxLen: cacheCapacity}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
 		b.PostNorm, c.Tied, c.EmbeddingScale = true, true, 1
 		c.EmbeddingNorm, c.Segments = true, 2

@@ -29,13 +29,12 @@ func (c *Config) checkMemory(l data.Layout, validation int) error {
 // describes what needs them.
 func (c *Config) leastMemory(l data.Layout, validation int) (bytes float64, what string) {
 	// All numbers are floating-point: products of integers could overflow.
-	a, f := c.Model.Block.Attention, c.Model.Block.FeedForward
+	a := c.Model.Block.Attention
 	dim, blocks, classes, length := float64(c.Model.Dim), float64(c.Model.Layers), float64(max(l.Tokens, l.Classes)), float64(max(l.Len, l.TargetLen))
 	if l.TargetTokens > 0 { // a decoder too
 		blocks += cmp.Or(float64(c.DecoderLayers), blocks)
 	}
-	whole, active := f.Experts.Sizes(cmp.Or(f.Hidden, 4*c.Model.Dim))
-	hidden := float64(active) // of a token
+	whole, hidden := c.Model.HiddenWidths() // the latter are those of a token
 	width, _ := a.HeadWidth(c.Model.Dim)
 	heads := float64(a.Heads) * float64(max(width, a.ValueDim)) // total width
 	projections := 4 * dim * heads
@@ -43,7 +42,7 @@ func (c *Config) leastMemory(l data.Layout, validation int) (bytes float64, what
 		numbers, _ := a.Sizes(c.Model.Dim)
 		projections = float64(numbers)
 	}
-	params := blocks*(projections+2*dim*float64(whole)) + (2*classes+length)*dim
+	params := blocks*(projections+2*dim*whole) + (2*classes+length)*dim
 	// For one micro-batch, training keeps about half of the values that all blocks compute, because Buffers reuse
 	// memory. Validation uses the same memory, and keeps only the values of one block at a time.
 	train, validate := float64(c.Training.BatchSize/c.Training.MicroBatches)*length, float64(min(validation, c.Data.Validation))*length
