@@ -205,19 +205,28 @@ func (c Config) check(fsys fs.FS, files []string, dtype tensor.Dtype) error {
 func (c Config) Memory(dtype tensor.Dtype) (weights, perToken int) {
 	m := settled(c.Model, c.Head)
 	a, f := m.Block.Attention, m.Block.FeedForward
-	matrices, tables := 2, 1
-	if f.Gated {
-		matrices = 3
-	}
+	tables := 1
 	if (c.Head == "text" || c.Head == "mask") && !m.Tied {
 		tables = 2
 	}
-	hidden, _ := f.Experts.Sizes(f.Hidden)
 	width := int(dtype.Size())
 	sum := func(x, y int) int { return x + min(y, math.MaxInt-x) }
+	matrices := func(f layers.FeedForwardConfig) int {
+		hidden, _ := f.Experts.Sizes(f.Hidden)
+		if f.Gated {
+			return memory.Product(3, m.Dim, hidden)
+		}
+		return memory.Product(2, m.Dim, hidden)
+	}
 	attention, perToken := a.Sizes(m.Dim)
-	block := sum(attention, memory.Product(matrices, m.Dim, hidden))
-	numbers := sum(memory.Product(m.Layers, block), memory.Product(tables, m.Vocab, m.Dim))
+	numbers, blocks := memory.Product(m.Layers, attention), m.Layers
+	for _, v := range m.Variants {
+		if v.FeedForward != nil {
+			blocks -= len(v.Blocks)
+			numbers = sum(numbers, memory.Product(len(v.Blocks), matrices(*v.FeedForward)))
+		}
+	}
+	numbers = sum(numbers, sum(memory.Product(blocks, matrices(f)), memory.Product(tables, m.Vocab, m.Dim)))
 	numbers = sum(numbers, memory.Product(learnedLen(m), m.Dim))
 	return memory.Product(numbers, width), memory.Product(m.Layers, perToken, width)
 }

@@ -35,6 +35,8 @@ var architectures = choices.Table[architecture]{
 	{Name: "glm4", Value: glm4},
 	{Name: "ernie4_5", Value: ernie45},
 	{Name: "stablelm", Value: stableLM},
+	{Name: "deepseek_v2", Value: deepseekV2},
+	{Name: "deepseek_v3", Value: deepseekV3},
 }
 
 func architectureOf(kind string) (architecture, error) {

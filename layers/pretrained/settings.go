@@ -71,8 +71,16 @@ var settings = map[string][]setting{
 		{keys: "mlp_only_layers", only: `[]`},
 		{keys: "max_window_layers", why: "the reference library's attention doesn't use it"},
 	},
-	"phi3":       {{keys: "original_max_position_embeddings", why: "for longrope, which rope_type refuses"}},
-	"olmoe":      {{keys: "clip_qkv", only: `null`}},
+	"phi3":  {{keys: "original_max_position_embeddings", why: "for longrope, which rope_type refuses"}},
+	"olmoe": {{keys: "clip_qkv", only: `null`}},
+	"deepseek_v2": {
+		{keys: "qk_head_dim", why: "the sum of two other keys"},
+		{keys: "n_group topk_group", why: "for a topk_method with groups, where they are read"},
+	},
+	"deepseek_v3": {
+		{keys: "qk_head_dim", why: "the sum of two other keys"},
+		{keys: "num_mtp_layers num_nextn_predict_layers", why: "counts blocks after the last one, which aren't used"},
+	},
 	"opt":        {{keys: "_remove_final_layer_norm", only: `false`}, {keys: "layer_norm_elementwise_affine", only: `true`}},
 	"modernbert": {{keys: "deterministic_flash_attn sparse_pred_ignore_index sparse_prediction", why: "says how the same numbers are computed, or which of them"}},
 
