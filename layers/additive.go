@@ -86,6 +86,9 @@ func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask)
 			return nil, fmt.Errorf("%s: %w", a.name, err)
 		}
 	}
+	if m.Distances != nil {
+		return nil, fmt.Errorf("%s: the mask can't have Distances, because scores aren't products of queries and keys", a.name)
+	}
 	inputs, err := ops.AttentionConfig{Name: a.name, Heads: 1, Mask: m.ops(), Dropout: a.dropout}.Inputs(b.Env(), q, k, value)
 	if err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func ScaledDotProduct(b *Build, q, k, v *G.Node, o AttentionOptions) (*G.Node, e
 type Stages struct {
 	Key, Value *G.Node // keys and values, with past ones in front
 
-	Scores  *G.Node // scale·Q·Kᵀ
+	Scores  *G.Node // scale·Q·Kᵀ, with the products of the mask's Distances
 	Capped  *G.Node // after softcap; Scores without a softcap
 	Changed *G.Node // after Score; Capped without a Score
 	Masked  *G.Node // Changed plus the mask's biases; −Inf where masked
@@ -101,7 +101,15 @@ func composed(b *Build, q, k, v *G.Node, o AttentionOptions) (Stages, ops.Attent
 		return Stages{}, inputs, err
 	}
 	st, err := compose(b, inputs, func(q, k *G.Node) (*G.Node, error) { // (…, T, K) x (…, S, K)ᵀ -> (…, T, S)
-		return ops.MatMul(b.Env(), q, k, false, true, inputs.Scale, false)
+		scores, err := ops.MatMul(b.Env(), q, k, false, true, inputs.Scale, false)
+		if err != nil || inputs.Distances == nil {
+			return scores, err
+		}
+		distances, err := ops.DistanceScores(b.Env(), inputs)
+		if err != nil || distances == nil {
+			return scores, err
+		}
+		return ops.Add(b.Env(), scores, distances)
 	})
 	if err != nil {
 		return Stages{}, inputs, fmt.Errorf("%s: %w", inputs.Name, err)
@@ -175,6 +183,6 @@ func compose(b *Build, inputs ops.AttentionInputs, score func(q, k *G.Node) (*G.
 func (o AttentionOptions) ops() ops.AttentionConfig {
 	return ops.AttentionConfig{
 		Name: cmp.Or(o.layer, "scaled dot-product attention"), Mask: o.Mask.ops(), Scale: o.Scale, Softcap: o.Softcap, Score: ops.ScoreFunc(o.Score), Dropout: o.Dropout,
-		Heads: o.Heads, KeyValueHeads: o.KeyValueHeads, PastKey: o.PastKey, PastValue: o.PastValue, Sinks: o.Sinks,
+		Heads: o.Heads, KeyValueHeads: o.KeyValueHeads, PastKey: o.PastKey, PastValue: o.PastValue, Distances: o.Mask.Distances.ops(), Sinks: o.Sinks,
 	}
 }

@@ -34,6 +34,8 @@ func TestOptionsArrive(t *testing.T) {
 				field.Set(reflect.ValueOf([]float64{float64(number)}))
 			case **Window:
 				field.Set(reflect.ValueOf(&Window{Left: number, Right: number}))
+			case **Distances: // they arrive among the options
+				field.Set(reflect.ValueOf(&Distances{Buckets: number}))
 			case **BlockMask:
 				field.Set(reflect.ValueOf(must.Get(NewBlockMask(number, number, func(int, int) bool { return true }))(t)))
 			case **G.Node:
@@ -46,7 +48,7 @@ func TestOptionsArrive(t *testing.T) {
 	arrived := func(got, want reflect.Value) {
 		for i := range want.NumField() {
 			name, x := want.Type().Field(i).Name, want.Field(i)
-			if name == "layer" || name == "Mask" {
+			if name == "layer" || name == "Mask" || name == "Distances" {
 				continue
 			}
 			if x.IsZero() {
@@ -62,6 +64,9 @@ func TestOptionsArrive(t *testing.T) {
 				t.Errorf("the op's field %s is %v, want %v", name, op, x)
 			}
 		}
+	}
+	if d := options.ops().Distances; d == nil || d.Buckets != options.Mask.Distances.Buckets {
+		t.Errorf("the op's field Distances is %+v", d)
 	}
 	arrived(reflect.ValueOf(options.ops()), reflect.ValueOf(options))
 	arrived(reflect.ValueOf(options.ops().Mask), reflect.ValueOf(options.Mask))

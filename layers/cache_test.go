@@ -63,7 +63,7 @@ func schemes() map[string]layers.PositionsConfig {
 	table := layers.Choices()["positions"]
 	for name := range table.All {
 		text := name
-		for _, field := range []string{fmt.Sprint("max_len=", cacheCapacity), "buckets=8", "max_distance=7", `init={"kind":"normal","scale":1}`} {
+		for _, field := range []string{fmt.Sprint("max_len=", cacheCapacity), "buckets=8", "max_distance=7", `norm={"eps":0.01}`, `init={"kind":"normal","scale":1}`} {
 			if _, err := table.Parse(text + "," + field); err == nil {
 				text += "," + field
 			}
@@ -108,6 +108,10 @@ func cacheConfigs() map[string]layers.ModelConfig {
 	})
 	with("variants of positions", layers.Learned{MaxLen: cacheCapacity}, func(c *layers.ModelConfig, _ *layers.BlockConfig) {
 		c.Variants = []layers.BlockVariant{{Blocks: []int{0}, Window: &window{Left: 2, Right: -1}, Positions: layers.ALiBi{}}}
+	})
+	with("shared blocks", layers.Disentangled{MaxDistance: 5}, func(c *layers.ModelConfig, _ *layers.BlockConfig) { c.Shared = 1 })
+	with("narrow embeddings", layers.Learned{MaxLen: cacheCapacity}, func(c *layers.ModelConfig, _ *layers.BlockConfig) {
+		c.Projection, c.Tied, c.Transform = &layers.ProjectionConfig{Dim: 6}, true, &layers.TransformConfig{Activation: layers.GELU}
 	})
 	with("everything", layers.Rotary{}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
 		b.Attention = layers.AttentionConfig{Heads: 4, KeyValueHeads: 2, Softcap: 1.5, QKNorm: true, JointNorm: true, Sinks: true, OutputGate: true}

@@ -75,7 +75,7 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 		return nil, err
 	}
 	p = p.withInit(c.Model.Init)
-	if s.Transform, err = newTransform(p.Scope("transform"), c.Model.Dim, c.Model.Transform, c.Model.Block.Norm); err != nil {
+	if s.Transform, err = newTransform(p.Scope("transform"), c.Model.Dim, c.Model.Dim, c.Model.Transform, c.Model.Block.Norm); err != nil {
 		return nil, err
 	}
 	s.Head, err = NewLinear(p.Scope("head"), c.Model.Dim, c.Model.Outputs, LinearConfig{NoBias: c.Model.NoBias})

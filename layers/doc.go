@@ -52,14 +52,18 @@
 //	learned.go, sinusoidal.go     schemes that add vectors to embeddings
 //	rotary.go, rotary_scaling.go  a scheme that rotates queries and keys
 //	alibi.go, relative.go         schemes that add biases to scores
+//	disentangled.go, distances.go a scheme that adds products with distances to scores; Distances, its vectors
 //	norm.go, dropout.go           Norm: LayerNorm or RMSNorm; Dropout
 //	activation.go                 ReLU, GELU, SiLU, tanh, sigmoid
 //	feedforward.go, experts.go    FeedForward, gated or not; Experts, a mixture of such layers
+//	routing.go                    Routing: which experts the tokens of a graph have
 //	attention.go, mask.go         ScaledDotProduct, its options and its Mask
+//	blockmask.go                  BlockMask: a mask from a function
 //	multihead.go                  MultiHeadAttention: attention with learned projections
 //	additive.go                   AdditiveAttention: keys scored by a small network
 //	block.go                      Block, for encoders and decoders
 //	model.go                      ModelConfig; Trunk, the parts of an encoder or a decoder
+//	projection.go                 embeddings narrower than the blocks; blocks that share weights
 //	head.go                       Transform, and a model's head
 //	encoder.go, decoder.go        Encoder; Decoder
 //	encoder_decoder.go            EncoderDecoder
@@ -81,9 +85,9 @@
 // options, and all options can be combined: a scale, a softcap, key and value heads that several query heads share,
 // past keys and values, dropout of the weights, and a [Mask].
 //
-// A Mask can combine a causal limit, a window, key lengths, a boolean mask, a bias, and slopes by distance. In the
-// boolean mask, true means attend. Masked keys affect neither an output nor a gradient, even if they hold NaN. If all
-// keys of a query are masked, the query's output is zero.
+// A Mask can combine a causal limit, a window, key lengths, a boolean mask, a bias, slopes by distance, and products
+// with distances. In the boolean mask, true means attend. Masked keys affect neither an output nor a gradient, even if
+// they hold NaN. If all keys of a query are masked, the query's output is zero.
 //
 // # Machines
 //

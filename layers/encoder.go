@@ -6,8 +6,8 @@ import G "gorgonia.org/gorgonia"
 // logits for each position (Devlin et al., 2018). Make one with NewEncoder.
 type Encoder struct{ *Trunk }
 
-// NewEncoder makes an Encoder with the scopes embedding, segments, positions, embeddingnorm, blocks.0, blocks.1, …,
-// norm, transform and head.
+// NewEncoder makes an Encoder with the scopes embedding, segments, positions, embeddingnorm, projection, blocks.0,
+// blocks.1, …, norm, transform and head.
 func NewEncoder(p *Params, c ModelConfig) (*Encoder, error) { return newEncoder(p, c, nil) }
 
 // newEncoder makes an Encoder. If table isn't nil, the Encoder uses it as the embedding table.

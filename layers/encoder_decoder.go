@@ -87,14 +87,14 @@ func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, erro
 		if vocab := c.Model.Vocab; target.Vocab != vocab || target.Outputs != 0 && target.Outputs != vocab {
 			return nil, fmt.Errorf("%s: with Shared, TargetVocab and Outputs must each be 0 or equal to Vocab (%d), got %d and %d", m.name, vocab, target.Vocab, target.Outputs)
 		}
-		if err := positive(m.name, size{"Vocab", target.Vocab}, size{"Dim", target.Dim}); err != nil {
+		if err := positive(m.name, size{"Vocab", target.Vocab}, size{"the width of embeddings", target.EmbeddingWidth()}); err != nil {
 			return nil, err
 		}
-		if table, err = p.Scope("embedding").New("weight", target.tableInit(), target.Vocab, target.Dim); err != nil {
+		if table, err = p.Scope("embedding").New("weight", target.tableInit(), target.Vocab, target.EmbeddingWidth()); err != nil {
 			return nil, err
 		}
 		if source.EmbeddingScale == 0 {
-			source.EmbeddingScale = math.Sqrt(float64(target.Dim))
+			source.EmbeddingScale = math.Sqrt(float64(target.EmbeddingWidth()))
 		}
 	}
 	if m.Encoder, err = newEncoder(p.Scope("encoder"), source, table); err != nil {

@@ -118,7 +118,7 @@ func TestExtremes(t *testing.T) {
 		return got(a.Forward(r.b, x, x, x, layers.Mask{}))
 	}
 	type window = layers.Window
-	mask := layers.Mask{Causal: true, Window: &window{Left: 2, Right: 1}, Slopes: []float64{0.5, 0.25}}
+	mask := layers.Mask{Causal: true, Window: &window{Left: 2, Right: 1}, Slopes: []float64{0.5, 0.25}, Distances: &layers.Distances{Buckets: 2, MaxDistance: 4}}
 	init := layers.Normal(0.1)
 	attention := layers.AttentionConfig{Heads: 2, QKNorm: true, NormEps: 1e-5, Softcap: 3, Dropout: 0.1, Window: mask.Window, Init: init, OutputInit: init}
 	experts := &layers.ExpertsConfig{Count: 4, Top: 2, Scale: 2, Groups: 2, TopGroups: 1, Shared: 2, Limit: 3, Balance: 0.1}
@@ -126,6 +126,7 @@ func TestExtremes(t *testing.T) {
 	block := layers.BlockConfig{Attention: attention, FeedForward: feedForward, Dropout: 0.1}
 	model := layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 3}, Block: block, Dropout: 0.1, Init: init, EmbeddingInit: init, Transform: &layers.TransformConfig{Activation: layers.Tanh, Norm: true}, LogitSoftcap: 3}
 	model.Variants = []layers.BlockVariant{{Blocks: []int{0}, Window: mask.Window}}
+	model.Projection = &layers.ProjectionConfig{Dim: 4}
 	classifier := layers.SequenceClassifierConfig{Model: model, Pooling: layers.LastPooling, Pad: new(2)}
 	classifier.Model.Outputs = 3
 
@@ -186,6 +187,13 @@ func TestExtremes(t *testing.T) {
 		}),
 		trying(layers.AttentionOptions{Mask: mask, Heads: 2, KeyValueHeads: 2}, attend),
 		trying(mask, func(r *trial, c layers.Mask) *G.Node { return attend(r, layers.AttentionOptions{Mask: c, Heads: 2}) }),
+		trying(*model.Projection, func(r *trial, c layers.ProjectionConfig) *G.Node {
+			return decode(r, func(m *layers.ModelConfig) { m.Projection = &c })
+		}),
+		trying(*mask.Distances, func(r *trial, c layers.Distances) *G.Node {
+			c.Keys, c.Queries = r.in(4, 4), r.in(4, 4)
+			return attend(r, layers.AttentionOptions{Mask: layers.Mask{Distances: &c}})
+		}),
 		trying(*mask.Window, func(r *trial, c layers.Window) *G.Node {
 			return attend(r, layers.AttentionOptions{Mask: layers.Mask{Window: &c}})
 		}),

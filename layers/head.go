@@ -8,7 +8,8 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// Transform is a hidden layer before a head: y = norm(activation(x·Wᵀ + b)), with W of shape (Dim, Dim). BERT has one
+// Transform is a hidden layer before a head: y = norm(activation(x·Wᵀ + b)), with W of shape (Dim, Dim), or
+// (E, Dim) before the head of a model with a Projection to width E. BERT has one
 // before the head that predicts masked tokens and, without the norm, before its classifier (Devlin et al., 2018).
 type Transform struct {
 	Linear     *Linear
@@ -23,8 +24,9 @@ type TransformConfig struct {
 	Norm       bool       `json:"norm,omitzero"`    // add a norm, described by the model's Block.Norm
 }
 
-// newTransform makes a Transform with the scopes linear and, with a norm, norm. If c is nil, it returns nil.
-func newTransform(p *Params, dim int, c *TransformConfig, norm NormConfig) (*Transform, error) {
+// newTransform makes a Transform from width in to width out with the scopes linear and, with a norm, norm. If c is nil,
+// it returns nil.
+func newTransform(p *Params, in, out int, c *TransformConfig, norm NormConfig) (*Transform, error) {
 	if c == nil {
 		return nil, nil
 	}
@@ -33,13 +35,13 @@ func newTransform(p *Params, dim int, c *TransformConfig, norm NormConfig) (*Tra
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.scopeName("transform"), err)
 	}
-	if t.Linear, err = NewLinear(p.Scope("linear"), dim, dim, LinearConfig{NoBias: c.NoBias}); err == nil && c.Norm {
-		t.Norm, err = NewNorm(p.Scope("norm"), dim, norm)
+	if t.Linear, err = NewLinear(p.Scope("linear"), in, out, LinearConfig{NoBias: c.NoBias}); err == nil && c.Norm {
+		t.Norm, err = NewNorm(p.Scope("norm"), out, norm)
 	}
 	return t, err
 }
 
-// Forward maps x of shape (…, Dim) to the same shape. A nil Transform returns x.
+// Forward maps x of shape (…, Dim) to (…, Dim) or (…, E). A nil Transform returns x.
 func (t *Transform) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	if t == nil {
 		return x, nil
@@ -53,8 +55,12 @@ func (t *Transform) Forward(b *Build, x *G.Node) (*G.Node, error) {
 
 // addHead makes the head and the Transform before it, if the model has them.
 func (t *Trunk) addHead(p *Params, c ModelConfig) (err error) {
-	if t.Transform, err = newTransform(p.Scope("transform"), c.Dim, c.Transform, c.Block.Norm); err != nil {
+	if t.Transform, err = newTransform(p.Scope("transform"), c.Dim, c.EmbeddingWidth(), c.Transform, c.Block.Norm); err != nil {
 		return err
+	}
+	width := c.Dim
+	if c.Transform != nil {
+		width = c.EmbeddingWidth()
 	}
 	t.softcap, p = c.LogitSoftcap, p.Scope("head")
 	switch {
@@ -65,7 +71,7 @@ func (t *Trunk) addHead(p *Params, c ModelConfig) (err error) {
 			t.Head.Bias, err = p.New("bias", Zeros(), c.Vocab)
 		}
 	case c.Outputs > 0:
-		t.Head, err = NewLinear(p, c.Dim, c.Outputs, LinearConfig{NoBias: c.NoBias})
+		t.Head, err = NewLinear(p, width, c.Outputs, LinearConfig{NoBias: c.NoBias})
 	}
 	return err
 }
@@ -81,6 +87,8 @@ func (c ModelConfig) checkHead(name string) error {
 		return fmt.Errorf("%s: TiedBias is for a Tied model: set Tied, or choose a head with or without a bias with NoBias", name)
 	case x != 0 && !(x >= 1e-30 && x <= ops.Largest): // the lower limit keeps it above 0 in float32
 		return fmt.Errorf("%s: LogitSoftcap must be from 1e-30 to %v, or 0 for no cap, got %v", name, ops.Largest, x)
+	case c.Tied && c.Transform == nil && c.EmbeddingWidth() != c.Dim:
+		return fmt.Errorf("%s: a Tied model with a Projection needs a Transform, which maps states of width %d to the embeddings' width, %d", name, c.Dim, c.EmbeddingWidth())
 	case (c.Transform != nil || x != 0) && c.Outputs == 0 && !c.Tied:
 		return fmt.Errorf("%s: Transform and LogitSoftcap are for a head: set Outputs or Tied", name)
 	}

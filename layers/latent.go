@@ -13,12 +13,12 @@ import (
 
 // LatentConfig describes multi-head latent attention (DeepSeek-V2, 2024): keys and values are computed from a narrow
 // latent vector for each token, c = norm(y·Wᵀ), and a Cache keeps only this vector and one rotated key. A head's
-// queries and keys have two parts, which lie side by side. The first, of width HeadDim, has no positions. The second, of
-// width RotaryDim, gets the positions; all heads have the same second part of the key.
+// queries and keys have two parts, which lie side by side. The first, of width HeadDim, has no positions. The second,
+// of width RotaryDim, gets the positions; all heads have the same second part of the key.
 //
 // The widths of queries and keys are HeadDim + RotaryDim, and Scale is 1/√(HeadDim + RotaryDim) if it is 0. Unless
 // NoBias, the layers latent, rotarykey, querylatent and output have biases; the others never have. There can be no
-// QKNorm, no TieQueryKey and no KeyValueHeads.
+// QKNorm, TieQueryKey, KeyValueHeads, DistanceKeys, DistanceQueries and NoKeyBias, and no Disentangled positions.
 type LatentConfig struct {
 	Rank      int `json:"rank,omitzero"`       // width of the latent vectors of keys and values, C
 	RotaryDim int `json:"rotary_dim,omitzero"` // width of the part with positions, R
@@ -34,6 +34,12 @@ func (c AttentionConfig) Sizes(dim int) (weights, perToken int) {
 	value := cmp.Or(c.ValueDim, width)
 	queries, keys, values := memory.Product(heads, width), memory.Product(groups, width), memory.Product(groups, value)
 	outputs := memory.Product(dim, heads, value)
+	if c.DistanceKeys {
+		outputs = sum(outputs, memory.Product(dim, keys))
+	}
+	if c.DistanceQueries {
+		outputs = sum(outputs, memory.Product(dim, queries))
+	}
 	l := c.Latent
 	if l == nil {
 		return sum(memory.Product(dim, sum(queries, keys, values)), outputs), sum(keys, values)
@@ -74,8 +80,8 @@ func newLatent(p *Params, name string, dim int, c AttentionConfig) (*Latent, err
 	switch {
 	case l.QueryRank < 0:
 		return nil, fmt.Errorf("%s: Latent.QueryRank must be a width, or 0 for no latent vectors of queries, got %d", name, l.QueryRank)
-	case c.QKNorm || c.TieQueryKey || c.KeyValueHeads != c.Heads:
-		return nil, fmt.Errorf("%s: Latent can't have QKNorm, TieQueryKey or KeyValueHeads: leave them out", name)
+	case c.QKNorm || c.TieQueryKey || c.KeyValueHeads != c.Heads || c.DistanceKeys || c.DistanceQueries || c.NoKeyBias:
+		return nil, fmt.Errorf("%s: Latent can't have QKNorm, TieQueryKey, KeyValueHeads, DistanceKeys, DistanceQueries or NoKeyBias: leave them out", name)
 	case c.KeyInput != c.ValueInput:
 		return nil, fmt.Errorf("%s: with Latent, keys and values have the same input: leave out ValueInput, got %d and a KeyInput of %d", name, c.ValueInput, c.KeyInput)
 	}
@@ -164,9 +170,9 @@ func (a *MultiHeadAttention) join(b *Build, content, rotary *G.Node, heads int) 
 // latentCached is attention of new tokens to all tokens in the Cache, like forwardCached. The Cache keeps latent
 // vectors and rotated keys.
 //
-// For few new tokens, keys and values are never computed. A head's matrix W of keys goes to the queries instead: q·(W·c) =
-// (Wᵀ·q)·c. Latent vectors then are the keys and the values of all heads, and a head's matrix of values goes to the
-// head's output. For many new tokens, it takes less time to compute the keys and the values.
+// For few new tokens, keys and values are never computed. A head's matrix W of keys goes to the queries instead:
+// q·(W·c) = (Wᵀ·q)·c. Latent vectors then are the keys and the values of all heads, and a head's matrix of values goes
+// to the head's output. For many new tokens, it takes less time to compute the keys and the values.
 func (a *MultiHeadAttention) latentCached(b *Build, x, positions *G.Node, m Mask) (*G.Node, error) {
 	fail := func(err error) (*G.Node, error) { return nil, fmt.Errorf("%s: %w", a.name, err) }
 	content, rotary, err := a.latentQueries(b, x, positions)

@@ -68,7 +68,7 @@ func TestLatentCacheIsSmall(t *testing.T) {
 // TestSizesOfAttention compares Sizes with the matrices of layers, and with what a Cache keeps.
 func TestSizesOfAttention(t *testing.T) {
 	for _, c := range []layers.AttentionConfig{
-		{}, {Heads: 4, KeyValueHeads: 2, ValueDim: 5}, {Heads: 2, HeadDim: 3, Latent: &layers.LatentConfig{Rank: 5, RotaryDim: 2}},
+		{}, {Heads: 4, KeyValueHeads: 2, ValueDim: 5, DistanceKeys: true, DistanceQueries: true}, {Heads: 2, HeadDim: 3, Latent: &layers.LatentConfig{Rank: 5, RotaryDim: 2}},
 		{Heads: 4, ValueDim: 7, Latent: &layers.LatentConfig{Rank: 5, RotaryDim: 4, QueryRank: 3}},
 	} {
 		p := newParams(t)
@@ -162,6 +162,7 @@ func TestLatentErrors(t *testing.T) {
 		{func(c *layers.AttentionConfig) { c.Latent.QueryRank = -2 }, []string{"QueryRank", "-2"}},
 		{func(c *layers.AttentionConfig) { c.KeyValueHeads = 1 }, []string{"Latent can't have", "KeyValueHeads"}},
 		{func(c *layers.AttentionConfig) { c.QKNorm = true }, []string{"Latent can't have", "QKNorm"}},
+		{func(c *layers.AttentionConfig) { c.DistanceKeys = true }, []string{"Latent can't have", "DistanceKeys"}},
 		{func(c *layers.AttentionConfig) { c.TieQueryKey = true }, []string{"Latent can't have", "TieQueryKey"}},
 		{func(c *layers.AttentionConfig) { c.KeyInput, c.ValueInput = 5, 6 }, []string{"same input", "6", "5"}},
 		{func(c *layers.AttentionConfig) { c.HeadDim = 1 << 62 }, []string{"memory"}},
@@ -179,4 +180,5 @@ func TestLatentErrors(t *testing.T) {
 	must.Refuse(a.Forward(c.b, y, y, y, layers.Mask{}))(t, "the query", "4", "(2, 3, 5)")
 	must.Refuse(a.Forward(c.b, x, x, x, layers.Mask{}))(t, "the key", "5", "(2, 3, 4)")
 	must.Refuse(layers.Rotary{}.New(c.p, 8, layers.AttentionConfig{Heads: 2, Latent: &layers.LatentConfig{Rank: 2, RotaryDim: 3}}))(t, "even width", "3")
+	must.Refuse(layers.Disentangled{}.New(c.p, 8, layers.AttentionConfig{Latent: &latent}))(t, "disentangled positions", "Latent")
 }

@@ -143,3 +143,25 @@ func distance(b *Build, d kernel.Distance, delta float64, outputs, targets, weig
 	mean, count, err := ops.MeanDistance(b.Env(), d, delta, outputs, targets, weights)
 	return Loss{mean, count}, err
 }
+
+// Balanced returns a loss plus the Balance of every Routing, multiplied by its weight in the ExpertsConfig, if the
+// graph is for training. In other graphs, and without weights above 0, it returns the loss itself. Call it after
+// Forward.
+func (b *Build) Balanced(loss Loss) (Loss, error) {
+	if !b.Training {
+		return loss, nil
+	}
+	for _, r := range b.routings {
+		if r.Balance == nil {
+			continue
+		}
+		term, err := ops.WeightedSum(b.Env(), r.Balance, []float64{r.weight}, fmt.Sprint(r.weight))
+		if err != nil {
+			return Loss{}, err
+		}
+		if loss.Mean, err = G.Add(loss.Mean, term); err != nil {
+			return Loss{}, err
+		}
+	}
+	return loss, nil
+}

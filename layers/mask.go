@@ -11,9 +11,9 @@ import (
 // Mask masks no key. The weight of a masked key is exactly zero. The key and its value affect neither the output nor a
 // gradient, even if they hold NaN. If all keys of a query are masked, the query's output and gradients are zero.
 //
-// Causal, Window, Documents, Blocks and Slopes use positions. Key j is at position j. Query i is at position p = P +
-// Offset + i, where P is the number of past keys in the options. So without past keys and offsets, the positions of
-// queries and of keys both count from 0, even if T ≠ S.
+// Causal, Window, Documents, Blocks, Slopes and Distances use positions. Key j is at position j. Query i is at position
+// p = P + Offset + i, where P is the number of past keys in the options. So without past keys and offsets, the
+// positions of queries and of keys both count from 0, even if T ≠ S.
 //
 // Allow and Bias broadcast, right-aligned, to the shape of the scores: (B, H, T, S), or (B, T, S) or (T, S) if the
 // queries have no head or batch axis. S includes past keys. If the last axis of Allow or Bias is shorter than S, the
@@ -59,6 +59,10 @@ type Mask struct {
 	// Slopes has one number for each of the H heads. Attention subtracts Slopes[h]·|p − j| from each score of head h,
 	// without a matrix of these numbers in memory. See ALiBi.Slopes.
 	Slopes []float64
+
+	// Distances are vectors of distances, whose products with queries and keys are added to the scores before the scale
+	// and the softcap; nil for none. AdditiveAttention has none.
+	Distances *Distances
 }
 
 // A Window limits a query at position p to the keys from p − Left to p + Right (Beltagy et al., Longformer, 2020). −1

@@ -37,11 +37,18 @@ type ModelConfig struct {
 	// embeddings, before dropout (Devlin et al., 2018).
 	EmbeddingNorm bool `json:"embedding_norm,omitzero"`
 
+	// Projection gives the embeddings a width of their own; nil for the width Dim.
+	Projection *ProjectionConfig `json:"projection,omitzero"`
+
 	Block BlockConfig `json:"block"` // configuration of the blocks; its Norm also describes the model's other norms
 
 	// Variants describes blocks that differ from Block and from the model's Positions. An EncoderDecoder has them in
 	// its encoder and in its decoder.
 	Variants []BlockVariant `json:"variants,omitzero"`
+
+	// Shared is the number of blocks with weights of their own, which must divide Layers. Each is used Layers/Shared
+	// times in a row (Lan et al., ALBERT, 2019; with Shared 1, all blocks have the same weights). 0 means Layers.
+	Shared int `json:"shared,omitzero"`
 
 	// FinalNorm adds a norm after the last block even with PostNorm, like nn.Transformer. Without PostNorm there is
 	// always such a norm.
@@ -102,18 +109,21 @@ type Trunk struct {
 	Embedding     *Embedding // nil without a vocabulary
 	Segments      *Embedding // nil without segments
 	Positions     Positions
-	EmbeddingNorm *Norm // nil unless the configuration has EmbeddingNorm
+	EmbeddingNorm *Norm   // nil unless the configuration has EmbeddingNorm
+	Projection    *Linear // of the embeddings; nil for none
 	Blocks        []*Block
 	Norm          *Norm      // after the last block; nil with PostNorm unless FinalNorm is set
 	Transform     *Transform // before the head; nil for none
 	Head          *Linear    // nil without a head
 
 	dtype   tensor.Dtype
-	dim     int
+	dim     int     // width of the embeddings
 	scale   float64 // factor for the token embeddings
 	softcap float64 // of the logits; 0 for none
 	dropout Dropout
 	name    string
+
+	normAfter bool // whether the EmbeddingNorm follows the Projection
 }
 
 type blockMaker func(p *Params, dim int, c BlockConfig) (*Block, error)
@@ -122,39 +132,37 @@ type blockMaker func(p *Params, dim int, c BlockConfig) (*Block, error)
 // table.
 func newTrunk(p *Params, name string, c ModelConfig, table *Param, newBlock blockMaker) (*Trunk, error) {
 	p = p.withInit(c.Init)
-	t := &Trunk{name: p.scopeName(name), dtype: p.Dtype(), dim: c.Dim, dropout: Dropout{c.Dropout}, scale: c.EmbeddingScale}
+	t := &Trunk{name: p.scopeName(name), dtype: p.Dtype(), dim: c.EmbeddingWidth(), dropout: Dropout{c.Dropout}, scale: c.EmbeddingScale}
 	if err := c.check(t.name); err != nil {
 		return nil, err
 	}
 	if t.scale == 0 {
 		t.scale = 1
 		if c.Tied {
-			t.scale = math.Sqrt(float64(c.Dim))
+			t.scale = math.Sqrt(float64(t.dim))
 		}
 	}
 	var err error
 	if table != nil {
 		t.Embedding = &Embedding{Weight: table, name: p.Scope("embedding").scopeName("embedding")}
 	} else if c.Vocab > 0 {
-		if t.Embedding, err = NewEmbedding(p.Scope("embedding"), c.Vocab, c.Dim, c.tableInit()); err != nil {
+		if t.Embedding, err = NewEmbedding(p.Scope("embedding"), c.Vocab, t.dim, c.tableInit()); err != nil {
 			return nil, err
 		}
 	}
 	if c.Segments > 0 {
-		if t.Segments, err = NewEmbedding(p.Scope("segments"), c.Segments, c.Dim, c.tableInit()); err != nil {
+		if t.Segments, err = NewEmbedding(p.Scope("segments"), c.Segments, t.dim, c.tableInit()); err != nil {
 			return nil, err
 		}
 	}
-	if t.Positions, err = c.Positions.New(p.Scope("positions"), c.Dim, c.Block.Attention); err != nil {
+	if t.Positions, err = c.newPositions(p.Scope("positions"), c.Positions); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.name, err)
 	}
 	if t.Positions == nil {
 		return nil, fmt.Errorf("%s: the New of its Positions, a %T, returned nil: return NoPositions{} for none", t.name, c.Positions)
 	}
-	if c.EmbeddingNorm {
-		if t.EmbeddingNorm, err = NewNorm(p.Scope("embeddingnorm"), c.Dim, c.Block.Norm); err != nil {
-			return nil, err
-		}
+	if err := t.newProjection(p, c); err != nil {
+		return nil, err
 	}
 	if !c.Block.PostNorm || c.FinalNorm {
 		if t.Norm, err = NewNorm(p.Scope("norm"), c.Dim, c.Block.Norm); err != nil {
@@ -184,13 +192,13 @@ func (c ModelConfig) check(name string) error {
 	case !(math.Abs(x) <= ops.Largest):
 		return fmt.Errorf("%s: EmbeddingScale must be finite and at most %v in size, got %v", name, ops.Largest, x)
 	}
-	return c.checkHead(name)
+	return cmp.Or(c.checkHead(name), c.checkShared(name))
 }
 
 // tableInit returns the Init of the token embeddings.
 func (c ModelConfig) tableInit() Init {
 	if c.Tied {
-		return c.EmbeddingInit.or(Normal(1 / math.Sqrt(float64(c.Dim))))
+		return c.EmbeddingInit.or(Normal(1 / math.Sqrt(float64(c.EmbeddingWidth()))))
 	}
 	return c.EmbeddingInit
 }
@@ -234,7 +242,7 @@ func (t *Trunk) states(b *Build, x, memory, positions *G.Node, self, cross Mask)
 	if x, err = t.Positions.Embed(b, x, positions); err != nil {
 		return nil, err
 	}
-	if x, err = chain(b, x, t.EmbeddingNorm, t.dropout); err != nil {
+	if x, err = t.project(b, x); err != nil {
 		return nil, err
 	}
 	for _, block := range t.Blocks {
@@ -268,15 +276,15 @@ func (t *Trunk) addSegments(b *Build, x *G.Node, tokens tensor.Shape) (*G.Node, 
 	return ops.Add(b.Env(), x, vectors)
 }
 
-// addBlocks makes the blocks in the scopes blocks.0, blocks.1, …. All blocks need the same memory, up to what a variant
-// changes. After the first block, and after the first one of a variant, addBlocks therefore knows how much the others
-// need, and returns an error if the machine has less.
+// addBlocks makes the blocks in the scopes blocks.0, blocks.1, …, as many as have weights of their own. All blocks need
+// the same memory, up to what a variant changes. After the first block, and after the first one of a variant, addBlocks
+// therefore knows how much the others need, and returns an error if the machine has less.
 func (t *Trunk) addBlocks(p *Params, c ModelConfig, newBlock blockMaker) error {
 	variants, err := c.variants(p.Scope("positions"), t.name, t.Positions)
 	if err != nil {
 		return err
 	}
-	counts, seen := map[*FeedForwardConfig]int{nil: c.Layers}, map[*FeedForwardConfig]bool{}
+	counts, seen := map[*FeedForwardConfig]int{nil: cmp.Or(c.Shared, c.Layers)}, map[*FeedForwardConfig]bool{}
 	for _, v := range c.Variants {
 		if v.FeedForward != nil {
 			counts[v.FeedForward] += len(v.Blocks)
@@ -284,22 +292,29 @@ func (t *Trunk) addBlocks(p *Params, c ModelConfig, newBlock blockMaker) error {
 		}
 	}
 	for i := range c.Layers {
+		own := c.shared(i)
+		if i > 0 && own == c.shared(i-1) {
+			t.Blocks = append(t.Blocks, t.Blocks[i-1].again(p, i))
+			continue
+		}
 		before := p.set.bytes
 		v, ok := variants[i]
 		if !ok {
 			v = variant{block: c.Block, positions: t.Positions}
 		}
-		block, err := newBlock(p.Scope("blocks").Scope(strconv.Itoa(i)), c.Dim, v.block)
+		block, err := newBlock(p.Scope("blocks").Scope(strconv.Itoa(own)), c.Dim, v.block)
 		if err != nil {
 			return err
 		}
 		if !seen[v.own] {
-			if err := memory.Check(p.set.bytes, memory.Product(counts[v.own]-1, p.set.bytes-before)); err != nil {
+			if err := memory.Check(p.set.bytes, memory.Product(max(counts[v.own]-1, 0), p.set.bytes-before)); err != nil {
 				return fmt.Errorf("%s: %d blocks: %w", t.name, c.Layers, err)
 			}
 			seen[v.own] = true
 		}
-		block.Attention.Positions = v.positions
+		if block.Attention.Positions = v.positions; own != i {
+			block = block.again(p, i)
+		}
 		t.Blocks = append(t.Blocks, block)
 	}
 	return nil

@@ -36,6 +36,8 @@ type MultiHeadAttention struct {
 	// of Query is Q wide if there is a QueryRank.
 	Latent *Latent
 
+	DistanceKeys, DistanceQueries *Linear // for Disentangled positions, in place of Key and Query; nil for none
+
 	// Positions is the position scheme for queries, keys and scores; nil for none. With a scheme, queries and keys must
 	// be tokens of the same sequence. The Build's Positions, if not nil, are the positions of these tokens. Encoders
 	// and Decoders set this field in their blocks.
@@ -88,15 +90,21 @@ type AttentionConfig struct {
 	// attends to the keys in both. In a block, only self-attention has the Window.
 	Window *Window `json:"window,omitzero"`
 
-	Scale   float64 `json:"scale,omitzero"`   // factor for the scores; 1/√K if 0
+	Scale   float64 `json:"scale,omitzero"`   // factor for the scores; 1/√K if 0, except with Disentangled positions
 	Softcap float64 `json:"softcap,omitzero"` // limits the scores to ±Softcap, see AttentionOptions; 0 for none
 
 	NoBias     bool  `json:"no_bias,omitzero"`     // leave out b_q, b_k, b_v and b_o
 	OutputBias *bool `json:"output_bias,omitzero"` // whether there is b_o; nil means that NoBias decides
+	NoKeyBias  bool  `json:"no_key_bias,omitzero"` // leave out b_k
 
 	NoOutput bool    `json:"no_output,omitzero"` // leave out W_o: the output is the heads side by side, with width H·V
 	Dropout  float64 `json:"dropout,omitzero"`   // probability of dropping an attention weight, in training
 	Init     Init    `json:"init,omitzero"`      // for the four weights; see Init
+
+	// DistanceKeys and DistanceQueries add weights with which the layer projects the vectors of Disentangled positions,
+	// in place of W_k and W_q. Their scopes are distancekeys and distancequeries.
+	DistanceKeys    bool `json:"distance_keys,omitzero"`
+	DistanceQueries bool `json:"distance_queries,omitzero"`
 
 	// OutputInit is the Init of W_o; the zero Init means the field Init. GPT-2 multiplies the standard deviation by
 	// 1/√(2·Layers) for W_o and for the weight of down in a FeedForward.
@@ -143,7 +151,7 @@ func (c AttentionConfig) withDefaults(layer string, dim int) (AttentionConfig, e
 
 // NewMultiHeadAttention makes a MultiHeadAttention for queries of width dim, D. Its parameters are query.weight,
 // key.weight, value.weight and output.weight and, unless NoBias, a bias for each, such as query.bias. OutputBias
-// overrides NoBias for output.bias. QKNorm, Sinks and OutputGate add others.
+// overrides NoBias for output.bias. A setting such as QKNorm adds others.
 func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAttention, error) {
 	a := &MultiHeadAttention{name: p.scopeName("attention"), scope: p.scope()}
 	c, err := c.withDefaults(a.name, dim)
@@ -160,6 +168,8 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 		return nil, fmt.Errorf("%s: TieQueryKey needs one key head per query head: KeyValueHeads must be %d, got %d", a.name, c.Heads, c.KeyValueHeads)
 	case c.Window != nil && !c.Window.valid():
 		return nil, fmt.Errorf("%s: the sides of Window must be at least 0, or −1 for no limit, got %+v", a.name, *c.Window)
+	case c.TieQueryKey && c.NoKeyBias:
+		return nil, fmt.Errorf("%s: TieQueryKey and NoKeyBias can't be combined, because b_k is then b_q: choose one", a.name)
 	case c.OutputBias != nil && c.NoOutput:
 		return nil, fmt.Errorf("%s: OutputBias needs an output projection: leave OutputBias nil, or leave out NoOutput", a.name)
 	}
@@ -177,17 +187,24 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 		queryInput, keyInput, valueInput = cmp.Or(l.QueryRank, dim), l.Rank, l.Rank
 		a.options.Scale = cmp.Or(c.Scale, 1/math.Sqrt(float64(c.HeadDim+l.RotaryDim))) // also for keys that aren't so wide
 	}
-	parts := []struct {
+	type part struct {
 		layer   **Linear
 		name    string
 		in, out int
 		init    Init
-	}{
+	}
+	parts := []part{
 		{&a.Query, "query", queryInput, memory.Product(c.Heads, c.HeadDim), c.Init},
 		{&a.Key, "key", keyInput, memory.Product(c.KeyValueHeads, c.HeadDim), c.Init},
 		{&a.Value, "value", valueInput, memory.Product(c.KeyValueHeads, c.ValueDim), c.Init},
 		{&a.Output, "output", memory.Product(c.Heads, c.ValueDim), dim, c.OutputInit.or(c.Init)},
 		{&a.Gate, "gate", dim, memory.Product(c.Heads, c.ValueDim), c.Init},
+	}
+	if c.DistanceKeys {
+		parts = append(parts, part{&a.DistanceKeys, "distancekeys", dim, parts[1].out, c.Init})
+	}
+	if c.DistanceQueries {
+		parts = append(parts, part{&a.DistanceQueries, "distancequeries", dim, parts[0].out, c.Init})
 	}
 	for _, part := range parts {
 		switch {
@@ -197,9 +214,14 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 		case part.name == "output" && c.NoOutput, part.name == "gate" && !c.OutputGate:
 			continue
 		}
-		noBias := c.NoBias || c.Latent != nil && (part.name == "query" || part.name == "key" || part.name == "value")
-		if part.name == "output" && c.OutputBias != nil {
+		noBias := c.NoBias
+		switch {
+		case c.Latent != nil && (part.name == "query" || part.name == "key" || part.name == "value"):
+			noBias = true
+		case part.name == "output" && c.OutputBias != nil:
 			noBias = !*c.OutputBias
+		case part.name == "key" || part.name == "distancekeys":
+			noBias = c.NoBias || c.NoKeyBias
 		}
 		if *part.layer, err = NewLinear(p.Scope(part.name), part.in, part.out, LinearConfig{NoBias: noBias, Init: part.init}); err != nil {
 			return nil, err
@@ -262,6 +284,9 @@ func (a *MultiHeadAttention) weigh(b *Build, q, k, v *G.Node, m Mask, groups int
 	}
 	m.Window = o.Mask.Window.and(m.Window)
 	o.Mask, o.Score = m, a.Score
+	if o.Scale == 0 && m.Distances != nil {
+		o.Scale = 1 / math.Sqrt(float64(m.Distances.products()*q.Shape()[q.Dims()-1]/a.heads))
+	}
 	if b.CaptureWeights {
 		st, _, err := composed(b, q, k, v, o)
 		if err != nil {
@@ -369,5 +394,22 @@ func (a *MultiHeadAttention) mask(b *Build, q, k, positions *G.Node, m Mask) (Ma
 	if err != nil {
 		return m, fmt.Errorf("%s: %w", a.name, err)
 	}
-	return m, nil
+	m.Distances, err = a.distances(b, m.Distances)
+	return m, err
+}
+
+// distances projects the vectors of d, unless they are projected already.
+func (a *MultiHeadAttention) distances(b *Build, d *Distances) (_ *Distances, err error) {
+	if d == nil || !d.bare {
+		return d, nil
+	}
+	projected := *d
+	projected.bare = false
+	if d.Keys != nil {
+		projected.Keys, err = cmp.Or(a.DistanceKeys, a.Key).Forward(b, d.Keys) // (R, D) -> (R, G·K)
+	}
+	if d.Queries != nil && err == nil {
+		projected.Queries, err = cmp.Or(a.DistanceQueries, a.Query).Forward(b, d.Queries) // (R, D) -> (R, H·K)
+	}
+	return &projected, err
 }

@@ -42,8 +42,8 @@ type Positions interface {
 // PositionsConfig describes Positions, such as Learned, Rotary or NoPositions. You can define your own, but it can't be
 // written to JSON.
 type PositionsConfig interface {
-	// New makes the Positions. The argument dim is the width of the blocks, and the argument a describes their
-	// self-attention.
+	// New makes the Positions. The argument dim is the width of the embeddings, and the argument a describes the
+	// blocks' self-attention. If a.KeyInput isn't 0, it is the blocks' width; otherwise it is dim.
 	New(p *Params, dim int, a AttentionConfig) (Positions, error)
 }
 
@@ -55,6 +55,7 @@ var singleSchemes = choices.Types[PositionsConfig]{What: "positions", Table: cho
 	choices.TypeOf[Rotary, PositionsConfig]("rotary", "queries and keys turned by angles that grow with the position"),
 	choices.TypeOf[ALiBi, PositionsConfig]("alibi", "scores lowered in proportion to the distance"),
 	choices.TypeOf[RelativeBias, PositionsConfig]("relative_bias", "a learned number for each distance, added to the scores, as in T5"),
+	choices.TypeOf[Disentangled, PositionsConfig]("disentangled", "learned vectors for distances, multiplied with queries and keys and added to the scores, as in DeBERTa"),
 }}
 
 // positionSchemes lists all position schemes that have a name.

@@ -16,23 +16,25 @@ import (
 // Open reads the first of these files that exists:
 //
 //   - tokenizer.json;
-//   - a SentencePiece model: tokenizer.model, spiece.model or sentencepiece.bpe.model;
+//   - a SentencePiece model: tokenizer.model, spiece.model, sentencepiece.bpe.model or spm.model;
 //   - vocab.txt, the WordPiece vocabulary of BERT;
-//   - vocab.json with merges.txt, the byte-level BPE of GPT-2 and RoBERTa.
+//   - vocab.json with merges.txt, the byte-level BPE of GPT-2, RoBERTa and DeBERTa.
 //
 // A file must have one of these names, but a SentencePiece model may have any name that ends with .model. Except for
 // tokenizer.json, the settings come from tokenizer_config.json, special_tokens_map.json, added_tokens.json and
-// config.json in the same folder. If these name a class of tokenizers, it must be BERT's, GPT-2's, RoBERTa's,
-// Llama's, Mistral's, Gemma's or T5's. Without them, vocab.txt is BERT's, vocab.json is GPT-2's, and a SentencePiece
-// model adds no tokens to an Input.
+// config.json in the same folder. If these name a class of tokenizers, it must be BERT's, GPT-2's, RoBERTa's, Llama's,
+// Mistral's, Gemma's, T5's, ALBERT's, DeBERTa's or DeBERTa-v2's. Without them, vocab.txt is BERT's, vocab.json is
+// GPT-2's, and a SentencePiece model adds no tokens to an Input.
 //
 // A tokenizer.json with a tokenizer_config.json beside it is read as transformers 5.24 reads both. The maximum length
 // of an Input, and the side on which texts are cut, come from tokenizer_config.json. Tokens in its added_tokens_decoder
 // are added. Some classes of tokenizers, which tokenizer_class or model_type name, take only the vocabulary and the
 // template from tokenizer.json: BERT's, DistilBERT's and MPNet's obey do_lower_case, strip_accents and
-// tokenize_chinese_chars, and GPT-2's, RoBERTa's, GPT-NeoX's, Qwen2's, Llama's, XLM-RoBERTa's and CamemBERT's obey
-// add_prefix_space, also where a setting is missing and has its default. With clean_up_tokenization_spaces, Decode
-// removes spaces before punctuation, but not for byte pairs. The padding_side has no effect, because nothing is padded.
+// tokenize_chinese_chars, ALBERT's do_lower_case, keep_accents and add_prefix_space, DeBERTa-v2's do_lower_case,
+// split_by_punct and add_prefix_space, and GPT-2's, RoBERTa's, GPT-NeoX's, Qwen2's, DeBERTa's, Llama's, XLM-RoBERTa's
+// and CamemBERT's obey add_prefix_space, also where a setting is missing and has its default. With
+// clean_up_tokenization_spaces, Decode removes spaces before punctuation, but not for byte pairs. The padding_side has
+// no effect, because nothing is padded.
 //
 // If the folder has a sentence_bert_config.json, its max_seq_length comes first: the tokenizer.json of published
 // sentence-embedding models often says 128, and the models were trained with another length. If its do_lower_case is

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"encoding/base64"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ func TestSettings(t *testing.T) {
 			Files    map[string]string
 			Kind     string // the reference's class
 			IDs, Cut [][]int
+			Pair     []int // ids of the first two texts together
 			Decoded  []string
 		}
 	}
@@ -26,7 +28,11 @@ func TestSettings(t *testing.T) {
 	for i, c := range fixture.Cases {
 		fsys := fstest.MapFS{}
 		for name, content := range c.Files {
-			fsys[name] = &fstest.MapFile{Data: []byte(content)}
+			data := []byte(content)
+			if strings.HasSuffix(name, ".model") {
+				data = must.Get(base64.StdEncoding.DecodeString(content))(t)
+			}
+			fsys[name] = &fstest.MapFile{Data: data}
 		}
 		p, err := OpenFS(fsys)
 		if err != nil {
@@ -34,6 +40,10 @@ func TestSettings(t *testing.T) {
 				t.Errorf("case %d: %v", i, err)
 			}
 			continue
+		}
+		pair := must.Get(p.WithLimit(0).Input(fixture.Texts[0], fixture.Texts[1]))(t)
+		if !slices.Equal(idsOf(pair.Tokens), c.Pair) {
+			t.Errorf("case %d, %s: two texts are %v, want %v\n%s", i, c.Kind, idsOf(pair.Tokens), c.Pair, c.Files["tokenizer_config.json"])
 		}
 		for j, text := range fixture.Texts {
 			whole, err := p.WithLimit(0).Input(text)

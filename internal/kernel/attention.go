@@ -58,18 +58,23 @@ type Attention[F Float] struct {
 	Groups  int              // G, the number of heads of keys and values: query head h reads head h·G/H; 0 means H
 	Dropout AttentionDropout // dropout of the weights
 
-	Sinks     []F // a sink for each head, see sinks.go; nil means none
-	SinkGrads []F // if not nil, Backward sets it to the gradient of Sinks
+	Sinks     []F           // a sink for each head, see sinks.go; nil means none
+	SinkGrads []F           // if not nil, Backward sets it to the gradient of Sinks
+	Distances *Distances[F] // products with vectors of distances, added to the scores before the cap; nil for none
 
 	attentionOperands[F]
 	choice dropoutChoice[F]
 	dead   []bool // whether the backward pass skips a query; set by redoBackward
 	parts  int    // number of parts into which the backward pass divides the keys
-	shared int    // number of consecutive heads that share a gradient; one task handles them
+	shared int    // number of heads that share a gradient; one task handles them
 	less   []F    // rowsum(dO∘O) per query
 	shift  []F    // log-sum-exp per query, or −Inf if the query doesn't affect the gradients
 	spare  []F    // one dQ for each part of the keys except the first
-	nan    atomic.Bool
+
+	batches                 int // with Distances, number of batch elements that share a gradient of Keys and Queries
+	spareKeys, spareQueries []F // gradients of Keys and Queries for each set of batch elements except the first
+
+	nan atomic.Bool
 }
 
 // AttentionDropout defines which weights are dropped: the elements that DropoutMask drops from a tensor of shape (B, H,
@@ -123,9 +128,9 @@ func (a *Attention[F]) seen(b, t0, t1, j0, j1, cols int) (first, start, stop int
 func (a *Attention[F]) short() bool { return a.Mask.Shape[3] <= attentionKeys && a.Sinks == nil }
 
 // tileQueries returns the number of queries in a tile. If one tile holds all keys, it is half the maximum, because
-// smaller tiles skip more of the keys that a causal mask hides.
+// smaller tiles skip more of the keys that a causal mask hides. With Distances, larger tiles share more products.
 func (a *Attention[F]) tileQueries() int {
-	if a.short() {
+	if a.short() && a.Distances == nil {
 		return attentionQueries / 2
 	}
 	return attentionQueries
@@ -223,6 +228,8 @@ type attentionScratch[F Float] struct {
 	capped       []F // a tile of scores after the cap and before the mask
 	keys, values []F // packed keys and values
 	largest, sum []F // largest score and sum of weights so far, per query
+
+	distances distanceScratch[F]
 
 	reach   maskReach // limits of the visible keys for this batch element
 	changes bool      // whether a cap or the mask changes visible scores, or documents change their bounds

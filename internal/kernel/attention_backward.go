@@ -35,7 +35,11 @@ func (a *Attention[F]) backward() bool {
 		a.sumSinks()
 	}
 	parallelRun(a.cores, parts(sets*a.parts, perTask), (*attentionBackward[F])(a), wake)
-	parallelRun(a.cores, parts(max(len(a.dq.Data), len(a.dk.Data), len(a.dv.Data)), grain), (*attentionSum[F])(a), wake)
+	longest := max(len(a.dq.Data), len(a.dk.Data), len(a.dv.Data))
+	if d := a.Distances; d != nil {
+		longest = max(longest, len(d.DKeys), len(d.DQueries))
+	}
+	parallelRun(a.cores, parts(longest, grain), (*attentionSum[F])(a), wake)
 	return a.nan.Load() || anyNaN(a.dbias) || anyNaN(a.SinkGrads)
 }
 
@@ -57,6 +61,10 @@ func (a *Attention[F]) divideBackward() {
 	a.parts = min(parts(enough, sets), max(2, enough/a.heads()), parts(a.Mask.Shape[3], attentionKeys))
 	if sets >= enough {
 		a.parts = 1
+	}
+	if a.Distances != nil {
+		a.parts = 1
+		a.divideDistances(enough)
 	}
 }
 
@@ -113,14 +121,24 @@ func (f *attentionBackward[F]) run(task int) {
 		if part > 0 {
 			dq.Data = a.spare[(part-1)*len(dq.Data):][:len(dq.Data)]
 		}
-		for head := set * a.shared; head < (set+1)*a.shared; head += a.perGroup() {
-			b, h := a.split(head)
+		for i := range a.shared / a.perGroup() {
+			b, group := a.member(set, i)
 			for j0 := part * attentionKeys; j0 < a.Mask.Shape[3]; j0 += a.parts * attentionKeys {
-				a.backwardKeys(s, dq, b, h/a.perGroup(), j0, min(j0+attentionKeys, a.Mask.Shape[3]), j0 == part*attentionKeys)
+				a.backwardKeys(s, dq, b, group, j0, min(j0+attentionKeys, a.Mask.Shape[3]), j0 == part*attentionKeys)
 			}
 		}
 	}
 	attentionPut(s)
+}
+
+// member returns the batch element and the group of one of the groups of heads in a set.
+func (a *Attention[F]) member(set, i int) (b, group int) {
+	groups := a.Mask.Shape[1] / a.perGroup()
+	if a.Distances != nil && a.shared < a.heads() { // a set has one group in several batch elements
+		return set/groups*a.batches + i, set % groups
+	}
+	i += set * a.shared / a.perGroup()
+	return i / groups, i % groups
 }
 
 // backwardKeys computes dK and dV of the keys j0 to j1 of one group, and adds their contribution to dQ of the group's
@@ -156,11 +174,17 @@ func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, group
 			}
 			pitch, q, g := attentionPitch(a.Mask.Shape[3]), a.q.from(b, h, i0), a.dout.from(b, h, i0)
 			s.gemm(m, n, a.Width, a.Scale, q, a.q.Row, 1, s.keys[(lo-j0)*a.Width:], 0, keyPanel, s.scores, pitch, false) // (m, K) x (n, K)ᵀ -> (m, n)
+			if a.Distances != nil {
+				s.addDistances(a, b, h, i0, lo, m, n, pitch, s.keys[(lo-j0)*a.Width:], keyPanel)
+			}
 			s.gemm(m, n, a.Value, 1, g, a.dout.Row, 1, s.values[(lo-j0)*a.Value:], 0, valuePanel, s.grads, pitch, false) // (m, V) x (n, V)ᵀ -> (m, n)
 			s.scoreGrads(a, b, h, i0, lo, m, n, pitch)
 			s.gemm(n, a.Value, m, 1, s.scores, 1, pitch, g, a.dout.Row, 0, a.dv.from(b, group, lo), a.dv.Row, !fresh)                // (m, n)ᵀ x (m, V) -> (n, V)
 			s.gemm(n, a.Width, m, a.Scale, s.grads, 1, pitch, q, a.q.Row, 0, a.dk.from(b, group, lo), a.dk.Row, !fresh)              // (m, n)ᵀ x (m, K) -> (n, K)
 			s.gemm(m, a.Width, n, a.Scale, s.grads, pitch, 1, a.k.from(b, group, lo), a.k.Row, 0, dq.from(b, h, i0), dq.Row, !first) // (m, n) x (n, K) -> (m, K)
+			if a.Distances != nil {
+				s.distanceGrads(a, dq, b, h, i0, lo, m, n, pitch)
+			}
 			fresh = false
 		}
 	}
@@ -255,7 +279,8 @@ func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads, capped []
 	clearOutside(grads, from, stop)
 }
 
-// attentionSum is the task that adds the parts of dQ, in order, and searches the gradients for NaN.
+// attentionSum is the task that adds the parts of dQ and of the distances' gradients, in order, and searches the
+// gradients for NaN.
 type attentionSum[F Float] Attention[F]
 
 func (f *attentionSum[F]) run(task int) {
@@ -265,6 +290,9 @@ func (f *attentionSum[F]) run(task int) {
 		for part := 1; part < a.parts; part++ {
 			Axpy(dq, 1, a.spare[(part-1)*len(a.dq.Data)+lo:][:len(dq)])
 		}
+	}
+	if a.Distances != nil && a.sumDistances(task) {
+		a.nan.Store(true)
 	}
 	if anyNaN(piece(a.dq.Data, task)) || anyNaN(piece(a.dk.Data, task)) || anyNaN(piece(a.dv.Data, task)) {
 		a.nan.Store(true)

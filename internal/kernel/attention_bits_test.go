@@ -14,10 +14,10 @@ import (
 // dividing the work.
 func TestAttentionIsTheSameBits(t *testing.T) {
 	for _, shape := range [][4]int{{1, 1, 300, 300}, {1, 3, 500, 500}, {2, 5, 130, 257}, {30, 2, 16, 16}} {
-		for _, option := range []string{"none", "bias", "window", "groups", "dropout", "documents", "blocks", "score", "sinks", "single"} {
+		for _, option := range []string{"none", "bias", "window", "groups", "dropout", "distances", "distances and bias", "documents", "blocks", "score", "sinks", "single"} {
 			groups := 0
 			switch option {
-			case "groups":
+			case "groups", "distances and bias":
 				groups = 1
 			case "single":
 				shape[2] = 1
@@ -42,6 +42,13 @@ func TestAttentionIsTheSameBits(t *testing.T) {
 			case "sinks":
 				c.a.Sinks, c.dsinks = normals[float32](5, shape[1]), make([]float32, shape[1])
 				c.a.SinkGrads = c.dsinks
+			case "distances":
+				c.distances(rand.New(rand.NewPCG(1, 2)), 3, 100)
+			case "distances and bias":
+				c.distances(rand.New(rand.NewPCG(1, 2)), 3, 100)
+				c.a.Mask.BiasShape = [4]int{shape[0], 1, shape[2], shape[3]}
+				c.a.Mask.Bias = normals[float32](4, shape[0]*shape[2]*shape[3])
+				c.dbias = make([]float32, len(c.a.Mask.Bias))
 			case "single":
 				c.a.Mask.Offset = shape[3]
 			}
@@ -70,6 +77,7 @@ func TestAttentionAllocatesNothing(t *testing.T) {
 				t.Errorf("%v, dropout %v: %v allocations per run, want at most 1", shape, c.a.Dropout.P, n)
 			}
 			c.a.Softcap, c.a.Dropout.P = 5, 0.1
+			c.distances(rand.New(rand.NewPCG(1, 2)), 3, 100)
 		}
 	}
 }
@@ -81,7 +89,7 @@ func TestAttentionMemoryIsLinear(t *testing.T) {
 	}
 	const length, width = 16384, 8
 	c := newAttentionCase[float32](1, [4]int{1, 1, length, length}, width, width, false)
-	c.a.Mask.Causal = true
+	c.distances(rand.New(rand.NewPCG(1, 2)), 3, 200)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	c.run()

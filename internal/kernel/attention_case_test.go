@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -49,7 +50,11 @@ func (c *attentionCase[F]) run() {
 }
 
 func (c *attentionCase[F]) results() [][]F {
-	return [][]F{c.out.Data, c.dq.Data, c.dk.Data, c.dv.Data, c.dbias, c.dsinks}
+	results := [][]F{c.out.Data, c.dq.Data, c.dk.Data, c.dv.Data, c.dbias, c.dsinks}
+	if d := c.a.Distances; d != nil {
+		results = append(results, d.DKeys, d.DQueries)
+	}
+	return results
 }
 
 // naive computes the results from the formulas, query by query. Zero times NaN or infinity is zero.
@@ -59,6 +64,11 @@ func (c *attentionCase[F]) naive() [][]F {
 		r.Data = make([]F, len(r.Data))
 	}
 	n.dbias, n.dsinks = make([]F, len(c.dbias)), make([]F, len(c.dsinks))
+	if d := c.a.Distances; d != nil {
+		keys, queries := d.DKeys, d.DQueries
+		d.DKeys, d.DQueries = make([]F, len(keys)), make([]F, len(queries))
+		defer func() { d.DKeys, d.DQueries = keys, queries }()
+	}
 	shape, d := c.a.Mask.Shape, c.a.Dropout
 	keep := make([]F, product4(shape))
 	for i := range keep {
@@ -89,7 +99,10 @@ func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 	inf := F(math.Inf(1))
 	largest, sum := -inf, F(0)
 	for j := range scores {
-		s := a.Scale * portable.Dot(q, c.k.from(b, group, j)[:a.Width])
+		s := portable.Dot(q, c.k.from(b, group, j)[:a.Width])
+		key, query, _, _ := c.atDistance(b, h, t, j)
+		s += portable.Dot(q[:len(key)], key) + portable.Dot(c.k.from(b, group, j)[:len(query)], query)
+		s *= a.Scale
 		slope[j] = 1
 		if a.Softcap > 0 {
 			s = F(math.Tanh(float64(s / a.Softcap)))
@@ -142,10 +155,53 @@ func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 		d *= slope[j]
 		portable.SkipAxpy(c.dq.from(b, h, t)[:a.Width], d*a.Scale, c.k.from(b, group, j))
 		portable.SkipAxpy(c.dk.from(b, group, j)[:a.Width], d*a.Scale, q)
+		key, query, dkey, dquery := c.atDistance(b, h, t, j)
+		portable.SkipAxpy(c.dq.from(b, h, t)[:len(key)], d*a.Scale, key)
+		portable.SkipAxpy(dkey, d*a.Scale, q[:len(dkey)])
+		portable.SkipAxpy(c.dk.from(b, group, j)[:len(query)], d*a.Scale, query)
+		portable.SkipAxpy(dquery, d*a.Scale, c.k.from(b, group, j)[:len(dquery)])
 	}
 }
 
-var attentionResults = []string{"output", "dQ", "dK", "dV", "dbias", "dsinks"}
+var attentionResults = []string{"output", "dQ", "dK", "dV", "dbias", "dsinks", "the gradient of the distances' keys", "the gradient of the distances' queries"}
+
+// atDistance returns the vectors of a query's distance to a key, and their gradients; empty ones if there are none.
+func (c *attentionCase[F]) atDistance(b, h, t, j int) (key, query, dkey, dquery []F) {
+	d, m, width := c.a.Distances, &c.a.Mask, c.a.Width
+	if d == nil {
+		return nil, nil, nil, nil
+	}
+	n := len(d.Rows) / 2
+	r := d.Rows[n+min(max(m.position(b, t)-j, -n), n)]
+	groups := cmp.Or(c.a.Groups, m.Shape[1])
+	row := func(x []F, heads, h int) []F {
+		if len(x) == 0 {
+			return nil
+		}
+		return x[(r*heads+h)*width:][:width]
+	}
+	group := h * groups / m.Shape[1]
+	return row(d.Keys, groups, group), row(d.Queries, m.Shape[1], h), row(d.DKeys, groups, group), row(d.DQueries, m.Shape[1], h)
+}
+
+// distances adds random products with distances. The argument kinds is 1 for those of queries, 2 for those of keys, and
+// 3 for both. The argument far is the largest distance with a row of its own.
+func (c *attentionCase[F]) distances(r *rand.Rand, kinds, far int) {
+	d, shape, row := &Distances[F]{}, c.a.Mask.Shape, 0
+	for range 2*far + 1 {
+		d.Rows = append(d.Rows, row)
+		row += []int{0, 1, 1, 1, 3}[r.IntN(5)]
+	}
+	if rows := row + 1; kinds&1 > 0 {
+		d.Keys = normals[F](r.Uint64(), rows*cmp.Or(c.a.Groups, shape[1])*c.a.Width)
+		d.DKeys = normals[F](1, len(d.Keys))
+	}
+	if rows := row + 1; kinds&2 > 0 {
+		d.Queries = normals[F](r.Uint64(), rows*shape[1]*c.a.Width)
+		d.DQueries = normals[F](1, len(d.Queries))
+	}
+	c.a.Distances = d
+}
 
 // check compares the results with naive's results. NaN and infinities must be equal. Other elements may differ by tol
 // times the largest element.
@@ -204,5 +260,10 @@ func (c *attentionCase[F]) options(r *rand.Rand) string {
 			c.a.SinkGrads = c.dsinks
 		}
 	}
-	return fmt.Sprintf("groups %d, softcap %v, score %t, dropout %v, sinks %v, %s (gradient %t)", c.a.Groups, c.a.Softcap, c.a.Score != nil, c.a.Dropout.P, c.a.Sinks, m, c.dbias != nil)
+	kinds := 0
+	if r.IntN(3) == 0 {
+		kinds = 1 + r.IntN(3)
+		c.distances(r, kinds, r.IntN(1+2*max(c.a.Mask.Shape[2], c.a.Mask.Shape[3])))
+	}
+	return fmt.Sprintf("distances %d, groups %d, softcap %v, score %t, dropout %v, sinks %v, %s (gradient %t)", kinds, c.a.Groups, c.a.Softcap, c.a.Score != nil, c.a.Dropout.P, c.a.Sinks, m, c.dbias != nil)
 }

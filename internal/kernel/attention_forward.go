@@ -71,7 +71,7 @@ func (a *Attention[F]) forwardRun(s *attentionScratch[F], b, h, t0, t1 int) {
 		s.largest[i], s.sum[i] = seed, 0
 	}
 	pitch, cols, tile := attentionPitch(a.Mask.Shape[3]), s.body.tiles.cols, a.tileQueries()
-	group, single := h/a.perGroup(), t1-t0 == 1
+	group, single := h/a.perGroup(), t1-t0 == 1 && a.Distances == nil
 	first, end := a.Mask.span(b, t0, t1)
 	s.prepare(a, b)
 	skips := a.Mask.Blocks != nil // then the first tile of a query may be hidden, and none sets the output
@@ -101,6 +101,9 @@ func (a *Attention[F]) forwardRun(s *attentionScratch[F], b, h, t0, t1 int) {
 				s.dots(s.scores[:n], a.Scale, q[:a.Width], a.k.from(b, group, lo), a.k.Row)
 			} else {
 				s.gemm(m, n, a.Width, a.Scale, q, a.q.Row, 1, s.keys[(lo-j0)*a.Width:], 0, panel, s.scores, pitch, false) // (m, K) x (n, K)ᵀ -> (m, n)
+			}
+			if a.Distances != nil {
+				s.addDistances(a, b, h, i0, lo, m, n, pitch, s.keys[(lo-j0)*a.Width:], panel)
 			}
 			for i := range m {
 				s.forwardRow(a, s.scores[i*pitch:][:n], b, h, i0+i, lo, i0+i-t0)

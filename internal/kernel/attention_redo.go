@@ -14,11 +14,12 @@ import (
 
 // redoForward does the work of forward for operands that hold NaN or infinities.
 func (a *Attention[F]) redoForward() {
-	q, k, v := a.q, a.k, a.v
+	q, k, v, distances := a.q, a.k, a.v, a.Distances
 	touched := a.touched(false)
+	a.Distances = distances.cleaned()
 	a.q.Data, a.k.Data, a.v.Data = portable.Cleaned(q.Data), portable.Cleaned(k.Data), portable.Cleaned(v.Data)
 	a.forward()
-	a.q, a.k, a.v = q, k, v
+	a.q, a.k, a.v, a.Distances = q, k, v, distances
 	weights, keep := make([]F, a.Mask.Shape[3]), a.keepAll()
 	a.eachTouched(touched, func(b, h, t int) {
 		out := a.out.from(b, h, t)[:a.Value]
@@ -33,13 +34,14 @@ func (a *Attention[F]) redoForward() {
 
 // redoBackward does the work of backward for operands that hold NaN or infinities.
 func (a *Attention[F]) redoBackward() {
-	q, k, v, dout := a.q, a.k, a.v, a.dout
+	q, k, v, dout, distances := a.q, a.k, a.v, a.dout, a.Distances
 	touched := a.touched(true)
+	a.Distances = distances.cleaned()
 	a.q.Data, a.k.Data, a.v.Data, a.dout.Data = portable.Cleaned(q.Data), portable.Cleaned(k.Data), portable.Cleaned(v.Data), portable.Cleaned(dout.Data)
 	a.dead = touched
 	a.backward()
 	a.dead = nil
-	a.q, a.k, a.v, a.dout = q, k, v, dout
+	a.q, a.k, a.v, a.dout, a.Distances = q, k, v, dout, distances
 	keys := a.Mask.Shape[3]
 	weights, capped, grads, keep := make([]F, keys), make([]F, keys), make([]F, keys), a.keepAll()
 	a.eachTouched(touched, func(b, h, t int) {
@@ -76,6 +78,9 @@ func (a *Attention[F]) redoBackward() {
 			}
 			portable.SkipAxpy(a.dq.from(b, h, t)[:a.Width], a.Scale*d, a.k.from(b, group, j))
 			portable.SkipAxpy(a.dk.from(b, group, j)[:a.Width], a.Scale*d, a.q.from(b, h, t))
+			if a.Distances != nil {
+				a.distanceGrad(b, h, t, j, d)
+			}
 		}
 	})
 }
@@ -91,8 +96,8 @@ func (a *Attention[F]) keepRow(keep []F, b, h, t int) {
 }
 
 // touched reports for every query whether its result depends on NaN or an infinity. It checks the query, the slope and
-// the sink of its head, and the visible keys, values and biases, except values that dropout drops. If backward is true,
-// it also checks the gradient of the output and the log-sum-exp.
+// the sink of its head, and the visible keys, values, biases and vectors of distances, except values that dropout
+// drops. If backward is true, it also checks the gradient of the output and the log-sum-exp.
 func (a *Attention[F]) touched(backward bool) []bool {
 	touched := make([]bool, a.heads()*a.Mask.Shape[2])
 	badKey, badValue := make([]bool, a.Mask.Shape[3]), make([]bool, a.Mask.Shape[3])
@@ -124,7 +129,7 @@ func (a *Attention[F]) touched(backward bool) []bool {
 			d, blocks, p := a.Mask.Documents, a.Mask.Blocks, a.Mask.position(b, t)
 			for j := start; j < end && !bad; j++ {
 				if (allow == nil || allow[j]) && (d == nil || d.same(b, p, j)) && (blocks == nil || blocks.sees(p, j)) && (bias == nil || bias[j] != inf) {
-					bad = badKey[j] || badValue[j] && keep[j] != 0 || bias != nil && !portable.Finite(bias[j])
+					bad = badKey[j] || badValue[j] && keep[j] != 0 || bias != nil && !portable.Finite(bias[j]) || a.badDistance(b, h, t, j)
 				}
 			}
 			touched[row] = bad
@@ -152,6 +157,9 @@ func (a *Attention[F]) weights(w, capped []F, b, h, t int) F {
 	start, end := a.Mask.span(b, t, t+1)
 	for j := start; j < end; j++ {
 		w[j] = a.Scale * portable.Dot(q, a.k.from(b, h/a.perGroup(), j)[:a.Width])
+		if a.Distances != nil {
+			w[j] += a.distanceScore(b, h, t, j)
+		}
 	}
 	from, stop := a.maskRow(w, capped, b, h, t, 0)
 	live := w[from:stop]

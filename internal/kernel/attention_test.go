@@ -81,7 +81,11 @@ func attentionRound[F Float](t *testing.T, r *rand.Rand, c *attentionCase[F], po
 	}
 	if poison {
 		bad := []F{F(math.NaN()), F(math.Inf(1)), F(math.Inf(-1))}
-		for _, x := range [][]F{c.q.Data, c.k.Data, c.v.Data, c.dout.Data, c.a.Mask.Bias, c.a.Mask.Slopes} {
+		operands := [][]F{c.q.Data, c.k.Data, c.v.Data, c.dout.Data, c.a.Mask.Bias, c.a.Mask.Slopes}
+		if d := c.a.Distances; d != nil {
+			operands = append(operands, d.Keys, d.Queries)
+		}
+		for _, x := range operands {
 			if len(x) > 0 && r.IntN(3) == 0 {
 				x[r.IntN(len(x))] = bad[r.IntN(3)]
 			}

@@ -66,6 +66,7 @@
 //	attention.go             the formulas, the shape, and code for both directions
 //	attention_forward.go     the output: runs of queries pass over tiles of keys
 //	attention_backward.go    the gradients: tiles are computed again from each query's log-sum-exp
+//	attention_distances.go   products with vectors of distances, as part of the scores
 //	attention_redo.go        operands with NaN or infinities
 //	sinks.go                 scores that belong to no key
 //	mask.go                  which keys each query sees

@@ -35,29 +35,30 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 	shape := mask.known.Shape
 	queries, keys := shape[2], shape[3]
 	rows := func(data []F, heads, length, width int) kernel.Rows[F] {
-		if c.Heads > 0 {
-			return kernel.SideRows(data, heads, length, width)
-		}
-		return kernel.HeadRows(data, heads, length, width)
+		return vectorsOf(c, data, heads, length, width)
 	}
-	var sinks G.Nodes // these and the bias have a gradient, like the operands
+	leading := append(G.Nodes{q, k, v}, c.Distances.nodes()...) // with a gradient, in front of the mask's inputs
+	sink := len(leading)
 	if c.Sinks != nil {
-		sinks = G.Nodes{c.Sinks}
+		leading = append(leading, c.Sinks)
 	}
-	// operands returns the queries, keys and values, and sets a.Mask and a.Sinks from the other inputs.
-	operands := func(a *kernel.Attention[F], values []G.Value) (q, k, v kernel.Rows[F]) {
+	// operands returns the queries, keys and values, and sets a.Mask, a.Sinks and a.Distances. The argument grads has
+	// the gradients of the Distances, or is nil.
+	operands := func(a *kernel.Attention[F], values []G.Value, grads [][]F) (q, k, v kernel.Rows[F]) {
 		qs, ks, vs := read3[F](values, shape[0]*l.heads*queries*l.width, shape[0]*l.groups*keys*l.width, shape[0]*l.groups*keys*l.value)
-		a.Mask, a.Sinks = mask.read(values[3+len(sinks):]), optional[F](values[:3+len(sinks)], 3, l.heads)
+		a.Mask, a.Sinks = mask.read(values[len(leading):]), optional[F](values[:len(leading)], sink, l.heads)
+		readDistances(a.Distances, c.Distances, values[3:], grads)
 		return rows(qs, l.heads, queries, l.width), rows(ks, l.groups, keys, l.width), rows(vs, l.groups, keys, l.value)
 	}
 
 	dropped := e.drop(c.Dropout)
 	state := &attentionState[F]{kernel: kernel.Attention[F]{
 		Width: l.width, Value: l.value, Groups: l.groups, Scale: F(c.Scale), Softcap: F(c.Softcap), Score: c.Score,
-		Dropout: kernel.AttentionDropout{P: dropped.p, Seed: dropped.seed, Stream: dropped.stream},
+		Dropout:   kernel.AttentionDropout{P: dropped.p, Seed: dropped.seed, Stream: dropped.stream},
+		Distances: kernelDistances[F](c.Distances),
 	}}
-	attrs := fmt.Sprintf("%v%v%v(%d,%d,%v,%v)%v", q.Shape(), k.Shape(), v.Shape(), c.Heads, c.KeyValueHeads, c.Scale, c.Softcap, m)
-	if sinks != nil {
+	attrs := fmt.Sprintf("%v%v%v(%d,%d,%v,%v)%v%v", q.Shape(), k.Shape(), v.Shape(), c.Heads, c.KeyValueHeads, c.Scale, c.Softcap, m, c.Distances)
+	if c.Sinks != nil {
 		attrs += " sinks"
 	}
 	if dropped.p > 0 {
@@ -67,7 +68,7 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 		attrs += e.unlike()
 	}
 	o := newOp("attention"+attrs, l.out, func(out []F, values []G.Value) {
-		q, k, v := operands(&state.kernel, values)
+		q, k, v := operands(&state.kernel, values, nil)
 		if state.lse == nil {
 			state.lse = make([]F, shape[0]*shape[1]*queries)
 		}
@@ -75,9 +76,9 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 		state.kernel.Forward(e.Cores, q, k, v, rows(out, l.heads, queries, l.value), state.lse)
 	})
 	o.shared, o.layer = state, c.Name
-	shapes := []tensor.Shape{q.Shape(), k.Shape(), v.Shape()}
-	if sinks != nil {
-		shapes = append(shapes, c.Sinks.Shape())
+	var shapes []tensor.Shape
+	for _, n := range leading {
+		shapes = append(shapes, n.Shape())
 	}
 	if m.Bias != nil {
 		shapes = append(shapes, m.Bias.Shape())
@@ -88,24 +89,25 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 			state = owner.shared.(*attentionState[F])
 		}
 		given, want, shapes := len(inputs), o.DiffWRT(len(shapes)), slices.Clone(shapes)
-		for i := 3; i < len(want); i++ {
+		bias := len(leading)
+		for i := sink; i < len(want); i++ {
 			if !want[i] {
 				shapes[i] = nil
 			}
 		}
 		return joint(e, "attention.grad"+attrs, want, shapes, append(inputs[:given:given], out, g), nil, nil, func(grads [][]F, values []G.Value) {
-			q, k, v := operands(&state.kernel, values)
+			q, k, v := operands(&state.kernel, values, grads[3:])
 			out, g := read2[F](values[given:], l.out.TotalSize(), l.out.TotalSize())
 			var dbias []F
 			if m.Bias != nil {
-				dbias = grads[3+len(sinks)]
+				dbias = grads[bias]
 			}
-			if sinks != nil {
-				state.kernel.SinkGrads = grads[3]
+			if c.Sinks != nil {
+				state.kernel.SinkGrads = grads[sink]
 			}
 			state.kernel.Backward(e.Cores, q, k, v, rows(out, l.heads, queries, l.value), rows(g, l.heads, queries, l.value), state.lse,
 				rows(grads[0], l.heads, queries, l.width), rows(grads[1], l.groups, keys, l.width), rows(grads[2], l.groups, keys, l.value), dbias)
 		})
 	}
-	return e.apply(o, slices.Concat(G.Nodes{q, k, v}, sinks, mask.nodes)...)
+	return e.apply(o, append(leading, mask.nodes...)...)
 }

@@ -16,15 +16,16 @@ const Largest = 1e15
 // An AttentionConfig holds the options of attention. Its error messages use the names that package layers gives to the
 // operands and fields.
 type AttentionConfig struct {
-	Name          string    // the layer's name in errors; "attention" if empty
-	Heads         int       // H, number of heads side by side on the last axis of the queries; 0 if heads have their own axis
-	KeyValueHeads int       // G, number of heads of the keys and values; 0 means H; it must be 0 if Heads is 0
-	Scale         float64   // factor of the scores; 0 means 1/√K
-	Softcap       float64   // c, which replaces each score s with c·tanh(s/c) before the mask; 0 means no cap
-	Score         ScoreFunc // changes each score after the cap and before the mask; nil means none
-	Mask          Mask      // mask; its Offset doesn't include the number of past keys
-	Dropout       float64   // probability of dropping a weight
-	Sinks         *G.Node   // shape (H): a further score of each query, see SinkSoftmax; nil means none
+	Name          string     // the layer's name in errors; "attention" if empty
+	Heads         int        // H, number of heads side by side on the last axis of the queries; 0 if heads have their own axis
+	KeyValueHeads int        // G, number of heads of the keys and values; 0 means H; it must be 0 if Heads is 0
+	Scale         float64    // factor of the scores; 0 means 1/√K
+	Softcap       float64    // c, which replaces each score s with c·tanh(s/c) before the mask; 0 means no cap
+	Score         ScoreFunc  // changes each score after the cap and before the mask; nil means none
+	Mask          Mask       // mask; its Offset doesn't include the number of past keys
+	Dropout       float64    // probability of dropping a weight
+	Distances     *Distances // products with vectors of distances, added to the scores; nil means none
+	Sinks         *G.Node    // shape (H): a further score of each query, see SinkSoftmax; nil means none
 
 	PastKey, PastValue *G.Node // shape (…, P, K) and (…, P, V), prepended to the keys and values; nil means none
 }
@@ -76,7 +77,7 @@ func (c AttentionConfig) Inputs(e *Env, q, k, v *G.Node) (a AttentionInputs, err
 			return a, err
 		}
 	}
-	return a, c.Mask.Check(c.Name, a.layout.scores, q)
+	return a, cmp.Or(c.Mask.Check(c.Name, a.layout.scores, q), c.Distances.check(c.Name, a.layout, q))
 }
 
 // checkNodes checks that the operands belong to the same graph and have the same dtype.

@@ -36,6 +36,9 @@ func TestEqualNodesAreOne(t *testing.T) {
 		"attention with sinks": func(_ *graph, x, w *G.Node) (*G.Node, error) {
 			return ops.Attention(e(), x, x, x, ops.AttentionConfig{Heads: 4, Sinks: w})
 		},
+		"attention with distances": func(g *graph, x, _ *G.Node) (*G.Node, error) {
+			return ops.Attention(e(), x, x, x, ops.AttentionConfig{Heads: 2, Scale: 1, Distances: &ops.Distances{Keys: x, Queries: x, DistanceBuckets: ops.DistanceBuckets{MaxDistance: 2}}})
+		},
 		"additive scores":           func(_ *graph, x, w *G.Node) (*G.Node, error) { return ops.AdditiveScores(e(), x, x, w) },
 		"additive scores, unscaled": func(_ *graph, x, _ *G.Node) (*G.Node, error) { return ops.AdditiveScores(e(), x, x, nil) },
 		"cross-entropy": func(g *graph, x, _ *G.Node) (*G.Node, error) {
@@ -149,7 +152,10 @@ func TestAttributesTellNodesApart(t *testing.T) {
 // masks adds ops with different masks and options of attention.
 func masks(g *graph, add func(name string) func(n *G.Node, err error)) {
 	e := &ops.Env{}
-	x, side, ints, bias, documents := g.in(2, 4, 3, 4), g.in(2, 3, 8), g.ints(2), g.in(3), g.ints(2, 3)
+	x, side, ints, bias, vectors, documents := g.in(2, 4, 3, 4), g.in(2, 3, 8), g.ints(2), g.in(3), g.in(8, 8), g.ints(2, 3)
+	distances := func(keys, queries *G.Node, buckets, maxDistance int) *ops.Distances {
+		return &ops.Distances{Keys: keys, Queries: queries, DistanceBuckets: ops.DistanceBuckets{Buckets: buckets, MaxDistance: maxDistance}}
+	}
 	for i, m := range []ops.Mask{
 		{}, {Causal: true}, {Bias: bias}, {KeyLengths: ints}, {Causal: true, Offset: 1}, {Causal: true, Offset: -1}, {Causal: true, Offsets: ints},
 		{Causal: true, KeyLengths: ints}, {Window: &ops.Window{Left: 1, Right: 1}}, {Window: &ops.Window{Left: 1, Right: -1}}, {Window: &ops.Window{Left: 11}},
@@ -161,7 +167,10 @@ func masks(g *graph, add func(name string) func(n *G.Node, err error)) {
 	}
 	for i, c := range []ops.AttentionConfig{
 		{}, {Heads: 1}, {Heads: 2}, {Heads: 4}, {Heads: 4, Softcap: 1}, {Heads: 4, Softcap: 2}, {Heads: 4, Scale: 1}, {Heads: 4, Scale: 1.0000001},
-		{Heads: 4, Sinks: g.in(4)}, {Heads: 4, Dropout: 0.1}, {Heads: 4, Dropout: 0.2}, {Heads: 4, Mask: ops.Mask{Documents: documents}},
+		{Heads: 4, Sinks: g.in(4)},
+		{Heads: 4, Dropout: 0.1}, {Heads: 4, Dropout: 0.2}, {Heads: 4, Mask: ops.Mask{Documents: documents}},
+		{Heads: 4, Distances: distances(vectors, nil, 0, 4)}, {Heads: 4, Distances: distances(nil, vectors, 0, 4)},
+		{Heads: 4, Distances: distances(vectors, vectors, 0, 4)}, {Heads: 4, Distances: distances(vectors, nil, 4, 9)}, {Heads: 4, Distances: distances(vectors, nil, 4, 10)},
 	} {
 		add(fmt.Sprint("attention side by side ", i))(ops.Attention(&ops.Env{Training: true, Seed: 1}, side, side, side, c))
 	}

@@ -16,7 +16,7 @@ func TestExtremes(t *testing.T) {
 	model := layers.ModelConfig{Vocab: 5, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 8}}
 	decoder := must.Get(layers.NewDecoder(p, model))(t)
 	pair := newEncoderDecoder(t, tensor.Float32, model)
-	mask := layers.Mask{Window: &layers.Window{Left: 2, Right: 0}, Slopes: []float64{0.5}}
+	mask := layers.Mask{Window: &layers.Window{Left: 2, Right: 0}, Slopes: []float64{0.5}, Distances: &layers.Distances{Buckets: 2, MaxDistance: 4}}
 
 	// session makes a Session, calls use with it, and closes it.
 	session := func(c decode.Config, use func(s *decode.Session) ([]float64, error)) ([]float64, error) {

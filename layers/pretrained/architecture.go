@@ -16,6 +16,8 @@ type architecture struct {
 	further  bool   // files may have blocks after the last one, which aren't used
 	defaults string // values of missing keys, as JSON; a key whose default is null may be left out
 
+	ownPretraining bool // models whose class ends in ForPreTraining have a head that doesn't open, and open without it
+
 	aliases map[string]string // other names of keys, which come before these keys
 
 	model      layers.ModelConfig              // settings that all models have, with the head for "text" or "mask"
@@ -73,7 +75,7 @@ type Config struct {
 func (c Config) States() Config {
 	m := &c.Model
 	if m.Tied && m.EmbeddingScale == 0 {
-		m.EmbeddingScale = math.Sqrt(float64(m.Dim))
+		m.EmbeddingScale = math.Sqrt(float64(m.EmbeddingWidth()))
 	}
 	m.Outputs, m.NoBias, m.Tied, m.TiedBias, m.Transform, m.LogitSoftcap = 0, false, false, false, nil, 0
 	c.Head, c.Classifier = "states", nil

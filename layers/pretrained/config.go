@@ -160,6 +160,9 @@ var suffixes = []struct{ suffix, head string }{
 func (a architecture) headOf(class string) string {
 	for _, s := range suffixes {
 		if _, ok := a.heads[s.head]; strings.HasSuffix(class, s.suffix) && (ok || s.head == "states") {
+			if s.suffix == "ForPreTraining" && a.ownPretraining {
+				return "states"
+			}
 			return s.head
 		}
 	}

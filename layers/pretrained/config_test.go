@@ -414,7 +414,7 @@ func FuzzReadConfig(f *testing.F) {
 		generation, _ := os.ReadFile("testdata/" + dir + "/generation_config.json")
 		f.Add(config, generation)
 	}
-	for _, dir := range []string{"llama-tied", "gpt2", "qwen2", "gpt_neo", "gpt_neox", "gemma3", "gemma3-old", "llama-classes", "llama-states", "bert", "xlm-roberta", "mpnet", "modernbert"} {
+	for _, dir := range []string{"llama-tied", "gpt2", "qwen2", "gpt_neo", "gpt_neox", "gemma3", "gemma3-old", "llama-classes", "llama-states", "bert", "xlm-roberta", "mpnet", "modernbert", "electra-mask", "albert-mask", "deberta-classes", "deberta-v2-own"} {
 		each(dir)
 	}
 	f.Fuzz(func(t *testing.T, config, generation []byte) {

@@ -153,11 +153,12 @@ func (k *keys) done() error {
 
 // Variables of these types have another form in JSON.
 type (
-	not  bool    // the opposite
-	none float64 // null for 0
-	zero int     // null for 0
-	ids  []int   // one token id or a list of them; negative ids mean none
-	id   int     // null for −1; the first of a list
+	not    bool    // the opposite
+	none   float64 // null for 0
+	zero   int     // null for 0
+	ids    []int   // one token id or a list of them; negative ids mean none
+	id     int     // null for −1; the first of a list
+	signed int     // a whole number, also below 0
 )
 
 // copy copies members: its arguments are, alternately, a name and a pointer to a variable. A variable of a member that
@@ -209,6 +210,8 @@ func written(v any) any {
 		if *v >= 0 {
 			return *v
 		}
+	case *signed:
+		return int(*v)
 	case *layers.Activation:
 		return activations[max(0, slices.IndexFunc(activations, func(a choices.Entry[layers.Activation]) bool { return a.Value == *v }))].Name
 	case **layers.Window: // with the token itself
@@ -271,6 +274,8 @@ func (k *keys) read(name string, value, v any) {
 		var all ids
 		k.read(name, value, &all)
 		*v = id(append(all, -1)[0])
+	case *signed:
+		want = set(v, signed(n), whole, "a whole number")
 	case *layers.Activation:
 		x, _ := value.(string)
 		a, ok := activations.Get(x)

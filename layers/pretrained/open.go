@@ -1,6 +1,7 @@
 package pretrained
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"io"
@@ -187,10 +188,10 @@ func (c Config) check(fsys fs.FS, files []string, dtype tensor.Dtype) error {
 	}
 	weights, perToken := c.Memory(dtype)
 	least := weights / int(dtype.Size())
-	if lacking := least - numbers; headless && lacking > 0 && lacking <= memory.Product(c.Model.Vocab, c.Model.Dim) && c.Model.Layers <= tensors {
+	if lacking := least - numbers; headless && lacking > 0 && lacking <= memory.Product(c.Model.Vocab, c.Model.EmbeddingWidth()) && c.Model.Layers <= tensors {
 		return fmt.Errorf("the weights have no head: the tensor %q is missing; download the whole model or, if its head is its embeddings, set tie_word_embeddings to true in config.json", heads[0])
 	}
-	if least > numbers || c.Model.Layers > tensors {
+	if least > numbers || cmp.Or(c.Model.Shared, c.Model.Layers) > tensors {
 		return fmt.Errorf("config.json describes a model of %d layers with at least %d weights, but the files hold %d tensors with %d numbers",
 			c.Model.Layers, least, tensors, numbers)
 	}
@@ -219,14 +220,20 @@ func (c Config) Memory(dtype tensor.Dtype) (weights, perToken int) {
 		return memory.Product(2, m.Dim, hidden)
 	}
 	attention, perToken := a.Sizes(m.Dim)
-	numbers, blocks := memory.Product(m.Layers, attention), m.Layers
+	numbers, blocks := memory.Product(m.Shared, attention), m.Shared
 	for _, v := range m.Variants {
 		if v.FeedForward != nil {
-			blocks -= len(v.Blocks)
+			blocks = max(blocks-len(v.Blocks), 0)
 			numbers = sum(numbers, memory.Product(len(v.Blocks), matrices(*v.FeedForward)))
 		}
 	}
-	numbers = sum(numbers, sum(memory.Product(blocks, matrices(f)), memory.Product(tables, m.Vocab, m.Dim)))
-	numbers = sum(numbers, memory.Product(learnedLen(m), m.Dim))
+	numbers = sum(numbers, sum(memory.Product(blocks, matrices(f)), memory.Product(tables, m.Vocab, m.EmbeddingWidth())))
+	numbers = sum(numbers, memory.Product(learnedLen(m), m.EmbeddingWidth()))
+	if m.Projection != nil {
+		numbers = sum(numbers, memory.Product(m.Projection.Dim, m.Dim))
+	}
+	if d := distancesOf(m); d != nil {
+		numbers = sum(numbers, memory.Product(2, cmp.Or(d.Buckets, d.MaxDistance), m.Dim))
+	}
 	return memory.Product(numbers, width), memory.Product(m.Layers, perToken, width)
 }

@@ -40,7 +40,7 @@ var settings = map[string][]setting{
 			why: "not in this architecture, which has another key or none"},
 		{keys: "token_classification_bias qa_dropout seq_classif_dropout", why: "belongs to a head that doesn't open"},
 		{keys: "is_causal", why: "an encoder attends to tokens on both sides"},
-		{keys: "embedding_size", why: "only lets heads be no divisor of hidden_size, which doesn't open"},
+		{keys: "embedding_size", why: "in other architectures only lets heads be no divisor of hidden_size, which doesn't open"},
 		{keys: "cls_token_id sep_token_id mask_token_id", why: "the tokenizer knows its special tokens"},
 		{keys: "chain_hidden_post_norm logits_mup_width_multiplier mtp_hidden_states_first kv_sharing_modes unpadded_vocab_size fusion_config",
 			why: "belongs to parts that this architecture doesn't have"},
@@ -81,6 +81,10 @@ var settings = map[string][]setting{
 		{keys: "qk_head_dim", why: "the sum of two other keys"},
 		{keys: "num_mtp_layers num_nextn_predict_layers", why: "counts blocks after the last one, which aren't used"},
 	},
+	"electra":    {{keys: "summary_activation summary_first_dropout summary_last_dropout summary_proj_to_labels summary_type summary_use_proj", why: "belongs to a head that doesn't open"}},
+	"albert":     {{keys: "inner_group_num", only: `1`}, {keys: "classifier_dropout_prob", why: "only for training"}},
+	"deberta":    {{keys: "talking_head", only: `false`}, {keys: "cls_dropout pooler_dropout", why: "only for training"}},
+	"deberta-v2": {{keys: "conv_kernel_size", only: `0`}, {keys: "conv_act conv_groups", why: "belongs to the convolution that conv_kernel_size refuses"}, {keys: "cls_dropout pooler_dropout", why: "only for training"}},
 	"opt":        {{keys: "_remove_final_layer_norm", only: `false`}, {keys: "layer_norm_elementwise_affine", only: `true`}},
 	"modernbert": {{keys: "deterministic_flash_attn sparse_pred_ignore_index sparse_prediction", why: "says how the same numbers are computed, or which of them"}},
 
@@ -110,8 +114,8 @@ var settings = map[string][]setting{
 
 	tokenizerFile: {
 		{keys: "add_bos_token add_eos_token add_prefix_space added_tokens_decoder bos_token chat_template clean_up_tokenization_spaces " +
-			"clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output cls_token do_lower_case eos_token legacy mask_token pad_token sep_token strip_accents " +
-			"tokenize_chinese_chars tokenizer_class truncation_side unk_token", why: "package data/tokenizer reads it"},
+			"clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output cls_token do_lower_case eos_token keep_accents legacy mask_token pad_token sep_token strip_accents " +
+			"split_by_punct tokenize_chinese_chars tokenizer_class truncation_side unk_token", why: "package data/tokenizer reads it"},
 		{keys: "additional_special_tokens extra_special_tokens model_specific_special_tokens special_tokens_map_file",
 			why: "names tokens, which tokenizer.json and added_tokens_decoder have with their ids"},
 		{keys: "padding_side", why: "a batch's padding changes no result"},

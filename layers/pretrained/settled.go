@@ -16,11 +16,18 @@ func settled(m layers.ModelConfig, head string) layers.ModelConfig {
 	a.KeyValueHeads = cmp.Or(a.KeyValueHeads, a.Heads)
 	a.HeadDim, _ = a.HeadWidth(m.Dim)
 	a.ValueDim = cmp.Or(a.ValueDim, a.HeadDim)
-	width := a.HeadDim
+	products, width := 1, a.HeadDim // of a score, and of a head
+	if d := distancesOf(m); d != nil {
+		for _, left := range []bool{d.NoKeys, d.NoQueries} {
+			if !left {
+				products++
+			}
+		}
+	}
 	if a.Latent != nil {
 		width += a.Latent.RotaryDim
 	}
-	a.Scale = cmp.Or(a.Scale, 1/math.Sqrt(float64(width)))
+	a.Scale = cmp.Or(a.Scale, 1/math.Sqrt(float64(products*width)))
 	if a.QKNorm || a.Latent != nil {
 		a.NormEps = cmp.Or(a.NormEps, 1e-6)
 	}
@@ -35,10 +42,11 @@ func settled(m layers.ModelConfig, head string) layers.ModelConfig {
 		n.Kind, n.Eps = "layer", cmp.Or(n.Eps, 1e-5)
 	}
 	m.FinalNorm = m.FinalNorm || !m.Block.PostNorm
+	m.Shared = cmp.Or(m.Shared, m.Layers)
 	if m.EmbeddingScale == 0 {
 		m.EmbeddingScale = 1
 		if m.Tied {
-			m.EmbeddingScale = math.Sqrt(float64(m.Dim))
+			m.EmbeddingScale = math.Sqrt(float64(m.EmbeddingWidth()))
 		}
 	}
 	if m.Tied || head == "text" && m.Outputs == 0 {
@@ -81,6 +89,12 @@ func settledPositions(p layers.PositionsConfig, head int) layers.PositionsConfig
 		return p
 	case layers.RelativeBias:
 		return layers.RelativeBias{Buckets: cmp.Or(p.Buckets, 32), MaxDistance: cmp.Or(p.MaxDistance, 128)}
+	case layers.Disentangled:
+		p.MaxDistance, p.Init, p.Dropout = cmp.Or(p.MaxDistance, 128), layers.Init{}, 0
+		if p.Norm != nil {
+			p.Norm = &layers.NormConfig{Kind: cmp.Or(p.Norm.Kind, "layer"), Eps: cmp.Or(p.Norm.Eps, 1e-5), NoBias: p.Norm.NoBias}
+		}
+		return p
 	case layers.PositionsList:
 		p.Schemes = slices.Clone(p.Schemes)
 		for i, scheme := range p.Schemes {

@@ -69,26 +69,32 @@ func (c Config) checkUnused(names []string) error {
 	known := map[string]bool{}
 	for _, line := range a.names {
 		for _, theirs := range strings.Split(strings.Fields(line)[1], "|") {
-			theirs = strings.ReplaceAll(theirs, "{e}", "{i}")
+			theirs = anyBlock(strings.ReplaceAll(theirs, "{e}", "{i}"))
 			known[theirs], known[theirs+".weight"], known[theirs+".bias"] = true, true, true
 		}
 	}
 	for _, name := range names {
-		parts := strings.Split(strings.TrimPrefix(name, a.prefix), ".")
-		for i, part := range parts {
-			if strings.Trim(part, "0123456789") == "" {
-				if n, err := strconv.Atoi(part); i == 1 && a.further && err == nil && n >= c.Model.Layers {
-					parts[0] = "" // of a block that isn't used
-				}
-				parts[i] = "{i}"
-			}
+		bare := strings.TrimPrefix(name, a.prefix)
+		if n, err := strconv.Atoi(strings.Split(bare+".", ".")[1]); a.further && err == nil && n >= c.Model.Layers {
+			continue // of a block that isn't used
 		}
-		if known[strings.Join(parts, ".")] {
+		if known[anyBlock(bare)] {
 			return fmt.Errorf("config.json describes a model of %d layers without the tensor %.100q, but the weights have it: download config.json and the weights of one model",
 				c.Model.Layers, name)
 		}
 	}
 	return err
+}
+
+// anyBlock puts {i} in place of the numbers in the name of a tensor.
+func anyBlock(name string) string {
+	parts := strings.Split(name, ".")
+	for i, part := range parts {
+		if strings.Trim(part, "0123456789") == "" {
+			parts[i] = "{i}"
+		}
+	}
+	return strings.Join(parts, ".")
 }
 
 // layer returns the tensors of one line of names: for the weight and the bias of a layer, if it has them and they

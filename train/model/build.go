@@ -78,7 +78,7 @@ func (m *Model) build() (err error) {
 // two of each feed-forward layer.
 func (c *Config) leastParams(l data.Layout) float64 {
 	// All numbers are floating-point: products of integers could overflow.
-	a, dim, blocks := c.Model.Block.Attention, float64(c.Model.Dim), float64(c.Model.Layers)
+	a, dim, blocks := c.Model.Block.Attention, float64(c.Model.Dim), float64(cmp.Or(c.Model.Shared, c.Model.Layers))
 	if l.TargetTokens > 0 { // a decoder too
 		blocks += cmp.Or(float64(c.DecoderLayers), blocks)
 	}
@@ -88,5 +88,5 @@ func (c *Config) leastParams(l data.Layout) float64 {
 		heads += float64(l.Rank) - float64(a.Heads)*float64(width)
 	}
 	hidden, _ := c.Model.HiddenWidths()
-	return dim * (blocks*(heads+2*hidden) + float64(l.Tokens))
+	return dim*blocks*(heads+2*hidden) + float64(c.Model.EmbeddingWidth())*float64(l.Tokens)
 }

@@ -126,6 +126,9 @@ func (c *Config) checkTune() error {
 		return setting.Errorf("%s must be at least 1 for %s %s, got 0", setting.Path("from.low_rank.rank"), setting.Path("from.tune"), tuneLoRA)
 	case blocks > 0 && c.Model.Layers > 0 && blocks > c.Model.Layers:
 		return setting.Errorf("%s %s is for a model with at least %d blocks, got %d", setting.Path("from.tune"), c.From.Tune, blocks, c.Model.Layers)
+	case blocks > 0 && c.Model.Shared > 0 && c.Model.Shared < c.Model.Layers:
+		return setting.Errorf("%s %s is for a model whose blocks have weights of their own, and this one's share them: choose %s, %s or %s",
+			setting.Path("from.tune"), c.From.Tune, tuneAll, tuneHead, tuneLoRA)
 	case k.decoder:
 		return setting.Errorf("%s must be %s for tasks of kind %s", setting.Path("from.tune"), tuneAll, k.kind)
 	case c.From.Tune == tuneHead && (k.vectors || k.causal):

@@ -28,6 +28,9 @@ func (maskHead) suit(m *pretrained.Config) error {
 	default: // without a head for masks, the embeddings are the weight of a head
 		*m = m.States()
 		m.Model.Tied, m.Model.EmbeddingScale = true, cmp.Or(m.Model.EmbeddingScale, 1)
+		if m.Model.Projection != nil {
+			m.Model.Transform = &layers.TransformConfig{Activation: layers.GELU, Norm: true}
+		}
 	}
 	return nil
 }

@@ -218,7 +218,7 @@ func (s publishedStart) values() (n int, err error) {
 	}
 	need := memory.Product(4, n)
 	if s.int8 { // a byte per weight, a float32 table of embeddings, and a matrix while it is read
-		table := memory.Product(s.model.Model.Vocab, s.model.Model.Dim)
+		table := memory.Product(s.model.Model.Vocab, s.model.Model.EmbeddingWidth())
 		need = min(need, n) + min(need, memory.Product(8, table))
 	}
 	if err == nil && need > memory.Free() {

@@ -30,6 +30,7 @@ func TestExtremes(t *testing.T) {
 		c.Model.Block.Attention.Window = &layers.Window{Left: 2, Right: 1}
 		c.Model.Variants = []layers.BlockVariant{{Blocks: []int{0}, Window: &layers.Window{Left: 1, Right: 1}}}
 		c.Model.Transform = &layers.TransformConfig{Activation: layers.Tanh}
+		c.Model.Projection = &layers.ProjectionConfig{Dim: 8}
 		c.Head.Pad = new(1)
 		c.Data.Validation = 4
 		c.Training.BatchSize, c.Training.MicroBatches, c.Training.StepsPerEpoch = 4, 2, 2

@@ -47,6 +47,8 @@ var tunings = []struct {
 	{data.KindTagging, "bert", ""}, {data.KindTagging, "bert", "lora"},
 	{data.KindText, "llama", ""}, {data.KindText, "gpt2", "last:1"}, {data.KindText, "llama-tied", "lora"},
 	{data.KindMaskedText, "bert", ""}, {data.KindMaskedText, "bert", "head"}, {data.KindMaskedText, "roberta-mask", "lora"}, {data.KindMaskedText, "mpnet-mask", "last:1"}, {data.KindMaskedText, "bert-states", "last:1"},
+	{data.KindClassification, "deberta-v2-mask", ""}, {data.KindTagging, "deberta-mask", "lora"}, {data.KindRegression, "albert-mask", "lora"},
+	{data.KindMaskedText, "deberta-v2-mask", "last:1"}, {data.KindMaskedText, "electra", ""}, {data.KindMaskedText, "electra-mask", "last:1"}, {data.KindMaskedText, "albert-mask", ""},
 }
 
 // A run that begins as a published model must change only what it trains, save only that, give the same bytes when it
@@ -172,6 +174,7 @@ func TestTuneErrors(t *testing.T) {
 		}
 		must.Refuse(New(c))(t, tt.words...)
 	}
+	must.Refuse(New(fromPublished(t, data.KindClassification, publishedFolder(t, "albert-mask"), "last:1")))(t, "last:1", "share them: choose all, head or lora")
 	c := small(t, "copy")
 	must.Fail(t, c.StartFrom(published), "draws its own examples")
 	c = small(t, "seq2seq")

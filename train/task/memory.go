@@ -42,7 +42,10 @@ func (c *Config) leastMemory(l data.Layout, validation int) (bytes float64, what
 		numbers, _ := a.Sizes(c.Model.Dim)
 		projections = float64(numbers)
 	}
-	params := blocks*(projections+2*dim*whole) + (2*classes+length)*dim
+	params := blocks*(projections+2*dim*whole) + (2*classes+length)*float64(c.Model.EmbeddingWidth())
+	if c.Model.Shared > 0 {
+		params -= float64(c.Model.Layers-c.Model.Shared) * (projections + 2*dim*whole)
+	}
 	// For one micro-batch, training keeps about half of the values that all blocks compute, because Buffers reuse
 	// memory. Validation uses the same memory, and keeps only the values of one block at a time.
 	train, validate := float64(c.Training.BatchSize/c.Training.MicroBatches)*length, float64(min(validation, c.Data.Validation))*length

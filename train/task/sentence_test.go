@@ -39,34 +39,40 @@ func TestSentenceTransformers(t *testing.T) {
 			if cut := m.Config.Describe().Cut; (cut == "the beginning") != (name == "left-cross") {
 				t.Errorf("cut: %s", cut)
 			}
-			vectors, _, err := m.Embed(t.Context(), want.Inputs)
-			embeds := strings.HasSuffix(name, "-embed")
-			if (err == nil) != embeds || !embeds && !strings.Contains(err.Error(), "heed predict") {
-				t.Errorf("Embed: %v", err)
-			}
-			labels := m.Config.Task.Classes
-			answers, err := m.PredictAll(t.Context(), want.Inputs, PredictOptions{Top: len(labels)})
-			if (err == nil) == embeds {
-				t.Fatalf("PredictAll: %v", err)
-			}
-			for i, values := range want.Values {
-				for j, x := range values {
-					var got float64
-					switch {
-					case embeds:
-						got = float64(vectors[i][j])
-					case labels == nil:
-						got = *answers[i].Number
-					default:
-						named := func(a Alternative) bool { return a.Text == labels[j] }
-						got = math.Exp(answers[i].Top[slices.IndexFunc(answers[i].Top, named)].LogProb)
-					}
-					if !(math.Abs(got-x) < 6e-6) {
-						t.Errorf("%q: value %d is %g, want %g", want.Inputs[i], j, got, x)
-					}
-				}
-			}
+			compareAnswers(t, m, strings.HasSuffix(name, "-embed"), want.Inputs, want.Values)
 		})
+	}
+}
+
+// compareAnswers compares the vectors that a model embeds texts in, or its numbers or the probabilities of its labels,
+// with expected values.
+func compareAnswers(t *testing.T, m *Model, embeds bool, inputs []string, want [][]float64) {
+	t.Helper()
+	vectors, _, err := m.Embed(t.Context(), inputs)
+	if (err == nil) != embeds || !embeds && !strings.Contains(err.Error(), "heed predict") {
+		t.Errorf("Embed: %v", err)
+	}
+	labels := m.Config.Task.Classes
+	answers, err := m.PredictAll(t.Context(), inputs, PredictOptions{Top: len(labels)})
+	if (err == nil) == embeds {
+		t.Fatalf("PredictAll: %v", err)
+	}
+	for i, values := range want {
+		for j, x := range values {
+			var got float64
+			switch {
+			case embeds:
+				got = float64(vectors[i][j])
+			case labels == nil:
+				got = *answers[i].Number
+			default:
+				named := func(a Alternative) bool { return a.Text == labels[j] }
+				got = math.Exp(answers[i].Top[slices.IndexFunc(answers[i].Top, named)].LogProb)
+			}
+			if !(math.Abs(got-x) < 6e-6) {
+				t.Errorf("%q: value %d is %g, want %g", inputs[i], j, got, x)
+			}
+		}
 	}
 }
 

@@ -12,6 +12,8 @@ gpt2 = dict(vocab_size=41, n_positions=32, n_embd=16, n_layer=2, n_head=4)
 
 latent = dict(kv_lora_rank=6, q_lora_rank=10, qk_nope_head_dim=4, qk_rope_head_dim=4, v_head_dim=6, moe_intermediate_size=8, n_shared_experts=2)
 distil = dict(vocab_size=41, dim=16, hidden_dim=24, n_layers=2, n_heads=4, max_position_embeddings=32)
+distances = dict(relative_attention=True, pos_att_type="p2c|c2p")
+v3 = small | distances | dict(position_biased_input=False, position_buckets=4, norm_rel_ebd="layer_norm", share_att_key=True)
 modern = small | dict(num_hidden_layers=5, pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2)
 
 
@@ -106,6 +108,22 @@ cases = {
     "modernbert-classes": dict(config=t.ModernBertConfig(**modern, local_attention=6, classifier_pooling="mean", norm_bias=True, attention_bias=True, mlp_bias=True,
                                classifier_bias=True, classifier_activation="silu", num_labels=3), head="classes"),
     "modernbert": dict(config=t.ModernBertConfig(**modern | dict(num_hidden_layers=3), local_attention=4, layer_types=["sliding_attention", "full_attention", "sliding_attention"]), head="states"),
+    "electra-mask": dict(config=t.ElectraConfig(**small, embedding_size=12), head="mask", segments=2),
+    "electra-classes": dict(config=t.ElectraConfig(**small | dict(num_hidden_layers=1), embedding_size=16, num_labels=3), head="classes"),
+    "electra": dict(config=t.ElectraConfig(**small | dict(num_hidden_layers=1), embedding_size=8, type_vocab_size=1), head="states"),
+    "albert-mask": dict(config=t.AlbertConfig(**small | dict(num_hidden_layers=4), embedding_size=12, num_hidden_groups=2), head="mask", segments=2),
+    "albert-classes": dict(config=t.AlbertConfig(**small | dict(num_hidden_layers=3), embedding_size=16, hidden_act="gelu", num_labels=3), head="classes"),
+    "albert-untied": dict(config=t.AlbertConfig(**small, embedding_size=8, tie_word_embeddings=False), head="mask"),
+    "deberta-mask": dict(config=t.DebertaConfig(**small | distances, position_biased_input=False), head="mask"),
+    "deberta-classes": dict(config=t.DebertaConfig(**small | distances | dict(num_hidden_layers=1, pos_att_type=["c2p"]), max_relative_positions=5, type_vocab_size=2, embedding_size=12,
+                            pooler_hidden_act="tanh", num_labels=3), head="classes", segments=2),
+    "deberta": dict(config=t.DebertaConfig(**small | dict(num_hidden_layers=1, pos_att_type=["c2p"])), head="states"),
+    "deberta-v2-mask": dict(config=t.DebertaV2Config(**v3), head="mask", tokens=20),
+    "deberta-v2-classes": dict(config=t.DebertaV2Config(**v3 | dict(num_hidden_layers=1), num_labels=3), head="classes"),
+    "deberta-v2": dict(config=t.DebertaV2Config(**small | distances | dict(pos_att_type="p2c"), max_relative_positions=6, type_vocab_size=1, attention_head_size=4), head="states"),
+    "deberta-v2-own": dict(config=t.DebertaV2Config(**v3 | dict(num_hidden_layers=1, share_att_key=False, norm_rel_ebd="none", position_biased_input=True), max_relative_positions=7), head="states"),
+    "deberta-v2-new": dict(config=t.DebertaV2Config(**v3 | dict(num_hidden_layers=1), legacy=False), head="mask"),
+    "deberta-v2-narrow": dict(config=t.DebertaV2Config(**v3 | dict(num_hidden_layers=1), embedding_size=12), head="mask"),
     "mpnet-long": dict(config=t.MPNetConfig(**small | dict(num_hidden_layers=1, hidden_size=8, intermediate_size=8, max_position_embeddings=172)), head="states", tokens=170),
     "mixtral": dict(config=t.MixtralConfig(**small, num_key_value_heads=2, num_local_experts=4)),
     "mixtral-classes": dict(config=t.MixtralConfig(**small | dict(num_hidden_layers=1, intermediate_size=8), num_key_value_heads=1, num_local_experts=3, num_experts_per_tok=1,

@@ -1,6 +1,6 @@
 """Makes small models with random weights whose configurations are drawn key by key, for TestDrawn.
 
-    python drawn.py DIR COUNT SEED
+    python drawn.py DIR COUNT SEED [TYPE...]    # by default all types
 
 Each has one to four members that keys.json lists for its config.json, with values of the type that the configuration
 class has for them, or that its authors use. Configurations that the reference library itself refuses are drawn again.
@@ -17,12 +17,12 @@ import transformers
 from safetensors.torch import save_file
 from transformers import CONFIG_MAPPING
 
-from cases import distil, gpt2, latent, modern, small
+from cases import distances, distil, gpt2, latent, modern, small
 from make import HEADS, HERE, doubles, outputs, reference
 
 B, T = 2, 9
 LISTS = {k: v.split() for k, v in json.load(open(os.path.join(HERE, "keys.json"))).items()}
-SIZES = dict(gpt2=gpt2 | dict(bos_token_id=1, eos_token_id=2), distilbert=distil, modernbert=modern,
+SIZES = dict({"deberta-v2": small | distances, "deberta": small | distances}, electra=small | dict(embedding_size=12), albert=small | dict(embedding_size=12), gpt2=gpt2 | dict(bos_token_id=1, eos_token_id=2), distilbert=distil, modernbert=modern,
              gpt_neo=dict(vocab_size=41, max_position_embeddings=32, hidden_size=16, num_layers=2, num_heads=4, intermediate_size=24, window_size=3,
                           attention_types=[[["global", "local"], 1]], bos_token_id=1, eos_token_id=2),
              opt=dict(vocab_size=41, hidden_size=16, num_hidden_layers=2, ffn_dim=24, max_position_embeddings=32, num_attention_heads=4, word_embed_proj_dim=16),
@@ -61,7 +61,7 @@ def draw(r, kind, key, default):
         if kind in ("gemma3_text", "modernbert") and key == "rope_parameters":
             return dict(full_attention=p, sliding_attention=rope(r))
         return p
-    if key in ("hidden_act", "hidden_activation", "activation_function", "activation", "classifier_activation"):
+    if key in ("hidden_act", "hidden_activation", "activation_function", "activation", "classifier_activation", "pooler_hidden_act"):
         return r.choice(ACTIVATIONS)
     special = dict(layer_types=lambda: [r.choice(["full_attention", "sliding_attention"]) for _ in range(2)], sliding_window=lambda: r.choice([2, 3, 5]),
                    head_dim=lambda: r.choice([2, 4, 8]), max_position_embeddings=lambda: r.choice([9, 16, 64]), hidden_size=lambda: r.choice([16, 32]), num_attention_heads=lambda: r.choice([2, 4]), is_causal=lambda: r.random() < 0.3, num_labels=lambda: r.choice([1, 3]), classifier_pooling=lambda: r.choice(["cls", "mean"]),
@@ -70,7 +70,11 @@ def draw(r, kind, key, default):
                    attention_types=lambda: [[[r.choice(["global", "local"])], 2]], use_bidirectional_attention=lambda: r.random() < 0.5, position_embedding_type=lambda: r.choice(
                        ["absolute", "relative_key"]), pad_token_id=lambda: r.choice([0, 3, 40]), rope_theta=lambda: 50.0, sliding_window_pattern=lambda: r.choice([1, 2, 3]),
                    local_attention=lambda: r.choice([4, 6]), n_inner=lambda: 20, query_pre_attn_scalar=lambda: 5, rotary_pct=lambda: r.choice([0.0, 0.1, 0.5, 1.0]), rotary_emb_base=lambda: 70,
-                   no_rope_layers=lambda: [r.choice([0, 1]) for _ in range(2)], max_window_layers=lambda: r.choice([0, 1, 2]), embedding_size=lambda: 16, word_embed_proj_dim=lambda: r.choice([8, 16]), original_max_position_embeddings=lambda: 16)
+                   no_rope_layers=lambda: [r.choice([0, 1]) for _ in range(2)],
+                   max_window_layers=lambda: r.choice([0, 1, 2]), embedding_size=lambda: r.choice([12, 16]), word_embed_proj_dim=lambda: r.choice([8, 16]), original_max_position_embeddings=lambda: 16,
+                   relative_attention=lambda: r.random() < 0.8, pos_att_type=lambda: r.choice(["c2p|p2c", "p2c", ["c2p"], ["p2c", "c2p"]]), position_buckets=lambda: r.choice([-1, 2, 4, 8]),
+                   max_relative_positions=lambda: r.choice([-1, 5, 12]), norm_rel_ebd=lambda: r.choice(["none", "layer_norm"]), share_att_key=lambda: r.random() < 0.5,
+                   num_hidden_groups=lambda: r.choice([1, 2]), inner_group_num=lambda: r.choice([1, 2]), conv_kernel_size=lambda: r.choice([0, 3]), talking_head=lambda: r.random() < 0.3)
     if key in special:
         return special[key]()
     if isinstance(default, bool):
@@ -127,7 +131,8 @@ def make(folder, r):
     save_file(dict(ids=x["ids"], lengths=x["lengths"], logits=logits.double().contiguous()), os.path.join(folder, "expected.safetensors"))
 
 
-def main(folder, count, seed):
+def main(folder, count, seed, *types):
+    TYPES[:] = types or TYPES
     warnings.simplefilter("ignore")
     r, made, bad = random.Random(seed), 0, 0
     while made < count:
@@ -143,4 +148,4 @@ def main(folder, count, seed):
     print(f"{made} models; the reference library refused {bad} configurations")
 
 
-main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])

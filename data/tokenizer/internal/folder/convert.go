@@ -20,27 +20,29 @@ import (
 
 // settings are the keys of tokenizer_config.json and special_tokens_map.json that change ids.
 type settings struct {
-	Class        string    `json:"tokenizer_class"`
-	LowerCase    *bool     `json:"do_lower_case"`
-	Accents      *bool     `json:"strip_accents"`
-	Chinese      *bool     `json:"tokenize_chinese_chars"`
-	PrefixSpace  optional  `json:"add_prefix_space"`
-	Legacy       *bool     `json:"legacy"`
-	Side         string    `json:"truncation_side"`
-	MaxLength    *float64  `json:"model_max_length"`
-	CleanUp      bool      `json:"clean_up_tokenization_spaces"`
-	CleanUpPairs bool      `json:"clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"`
-	AddBegin     *bool     `json:"add_bos_token"`
-	AddEnd       *bool     `json:"add_eos_token"`
-	ExtraIDs     *int      `json:"extra_ids"`
-	Begin        TokenName `json:"bos_token"`
-	End          TokenName `json:"eos_token"`
-	Unknown      TokenName `json:"unk_token"`
-	Separator    TokenName `json:"sep_token"`
-	Pad          TokenName `json:"pad_token"`
-	Classify     TokenName `json:"cls_token"`
-	Mask         TokenName `json:"mask_token"`
-	Added        map[string]struct {
+	Class            string    `json:"tokenizer_class"`
+	LowerCase        *bool     `json:"do_lower_case"`
+	Accents          *bool     `json:"strip_accents"`
+	Chinese          *bool     `json:"tokenize_chinese_chars"`
+	PrefixSpace      optional  `json:"add_prefix_space"`
+	KeepAccents      bool      `json:"keep_accents"`
+	SplitPunctuation bool      `json:"split_by_punct"`
+	Legacy           *bool     `json:"legacy"`
+	Side             string    `json:"truncation_side"`
+	MaxLength        *float64  `json:"model_max_length"`
+	CleanUp          bool      `json:"clean_up_tokenization_spaces"`
+	CleanUpPairs     bool      `json:"clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"`
+	AddBegin         *bool     `json:"add_bos_token"`
+	AddEnd           *bool     `json:"add_eos_token"`
+	ExtraIDs         *int      `json:"extra_ids"`
+	Begin            TokenName `json:"bos_token"`
+	End              TokenName `json:"eos_token"`
+	Unknown          TokenName `json:"unk_token"`
+	Separator        TokenName `json:"sep_token"`
+	Pad              TokenName `json:"pad_token"`
+	Classify         TokenName `json:"cls_token"`
+	Mask             TokenName `json:"mask_token"`
+	Added            map[string]struct {
 		format.AddedToken
 		ID json.RawMessage `json:"id"` // the key is the id
 	} `json:"added_tokens_decoder"`
@@ -80,6 +82,7 @@ var families = map[string]string{
 	"bert": "bert", "distilbert": "bert", "electra": "bert", "mobilebert": "bert",
 	"gpt2": "gpt2", "roberta": "roberta",
 	"llama": "llama", "mistral": "llama", "gemma": "llama", "gemma2": "llama", "t5": "t5", "mt5": "t5",
+	"albert": "albert", "deberta": "deberta", "debertav2": "debertav2", "deberta-v2": "debertav2",
 }
 
 // readAll reads the settings of a folder. It returns an error if they name a family of tokenizers that isn't in
@@ -219,7 +222,7 @@ func wordPieceFile(folder fs.FS, content []byte) (file format.File, err error) {
 
 // byteLevelFile returns the tokenizer.json for a vocab.json and the merges.txt in the same folder.
 func byteLevelFile(folder fs.FS, content []byte) (file format.File, err error) {
-	s, err := readAll(folder, "gpt2", "roberta")
+	s, err := readAll(folder, "gpt2", "roberta", "deberta")
 	if err != nil {
 		return file, err
 	}
@@ -260,6 +263,14 @@ func byteLevelFile(folder fs.FS, content []byte) (file format.File, err error) {
 		Version: "1.0", PreTokenizer: level, PostProcessor: level, Decoder: level,
 		Model: map[string]any{"type": "BPE", "vocab": json.RawMessage(content), "merges": merges},
 	}
+	if s.family == "deberta" {
+		first, last := s.firstLast()
+		file.AddedTokens, err = s.addedTokens(ids, cmp.Or(s.Begin, "[CLS]"), cmp.Or(s.End, "[SEP]"), cmp.Or(s.Unknown, "[UNK]"), first, last, cmp.Or(s.Pad, "[PAD]"), cmp.Or(s.Mask, "[MASK]"))
+		cls, err1 := named(ids, first)
+		sep, err2 := named(ids, last)
+		file.PostProcessor = template(cls, sep, true, 0)
+		return file, cmp.Or(err, err1, err2)
+	}
 	if s.family != "roberta" {
 		const end = "<|endoftext|>"
 		file.AddedTokens, err = s.addedTokens(ids, cmp.Or(s.Begin, end), cmp.Or(s.End, end), cmp.Or(s.Unknown, end), s.Pad)
@@ -281,13 +292,16 @@ func byteLevelFile(folder fs.FS, content []byte) (file format.File, err error) {
 
 // modelFile returns the tokenizer.json for a SentencePiece model.
 func modelFile(folder fs.FS, proto []byte) (file format.File, err error) {
-	s, err := readAll(folder, "llama", "t5")
+	s, err := readAll(folder, "llama", "t5", "albert", "debertav2")
 	if err != nil {
 		return file, err
 	}
 	m, err := sentencepiece.Parse(proto)
 	if err != nil {
 		return file, err
+	}
+	if s.family == "albert" || s.family == "debertav2" {
+		return s.unigramFile(m)
 	}
 	file = format.File{Version: "1.0", Model: sentencepiece.JSON{Type: "SentencePiece", Proto: proto}}
 	ids := &vocabIDs{m.Pieces, map[TokenName]int{}}

@@ -20,7 +20,7 @@ import (
 )
 
 // modelNames are the names of SentencePiece models in published folders.
-var modelNames = []string{"tokenizer.model", "spiece.model", "sentencepiece.bpe.model"}
+var modelNames = []string{"tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model"}
 
 // settingsFiles are the names of the files with settings that change ids.
 var settingsFiles = []string{"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json", "sentence_bert_config.json"}

@@ -90,8 +90,11 @@ func parsePattern(part json.RawMessage) (func(text string) (start, end int), pat
 	case pattern.Regex == nil:
 		return nil, nil, fmt.Errorf("its pattern must have a String or a Regex, got %.200s", part)
 	}
-	if *pattern.Regex == " {2,}" { // tokenizers that were made from SentencePiece models have this pattern
+	switch *pattern.Regex {
+	case " {2,}": // tokenizers that were made from SentencePiece models have this pattern
 		return manySpaces, nil, nil
+	case `\s{2,}|[\n\r\t]`: // DeBERTa-v2's
+		return otherSpaces, nil, nil
 	}
 	scan, ok := patterns.Scanners[*pattern.Regex]
 	if !ok {
@@ -109,6 +112,24 @@ func literal(s string) func(text string) (start, end int) {
 		}
 		return i, i + len(s)
 	}
+}
+
+// otherSpaces finds two or more white spaces, or one that ends a line or is a tab.
+func otherSpaces(text string) (start, end int) {
+	for start < len(text) {
+		found := strings.IndexFunc(text[start:], unicode.IsSpace)
+		if found < 0 {
+			break
+		}
+		start += found
+		first, width := utf8.DecodeRuneInString(text[start:])
+		end = len(text) - len(strings.TrimLeftFunc(text[start:], unicode.IsSpace))
+		if end > start+width || first == '\n' || first == '\r' || first == '\t' {
+			return start, end
+		}
+		start = end
+	}
+	return len(text), len(text)
 }
 
 // manySpaces finds two or more spaces.

@@ -26,11 +26,28 @@ type File struct {
 	byteFallback   bool   // unknown characters become their bytes
 	unknownSurface string // decoded text of the unknown piece
 
+	charsmap      string         // the content of rules
 	rules         *trie.Charsmap // nil changes nothing
 	dummyPrefix   bool           // adds a space before the text or, with spaceAsSuffix, after it
 	trimSpaces    bool           // removes spaces at both ends, and all but one between words
 	escapeSpaces  bool           // spaces become ▁
 	spaceAsSuffix bool
+}
+
+// UnigramJSON returns the model as the Unigram model of a tokenizer.json, and the rules of its normalizer; nil if there
+// are none. The model is nil if it isn't Unigram.
+func (f *File) UnigramJSON() (model map[string]any, rules []byte) {
+	if !f.unigram {
+		return nil, nil
+	}
+	vocab := make([][2]any, len(f.Pieces))
+	for id, piece := range f.Pieces {
+		vocab[id] = [2]any{piece, float64(f.scores[id])}
+	}
+	if f.charsmap != "" {
+		rules = []byte(f.charsmap)
+	}
+	return map[string]any{"type": "Unigram", "unk_id": f.unknownID, "vocab": vocab, "byte_fallback": false}, rules
 }
 
 // A Type is the type of a piece.
@@ -63,7 +80,6 @@ func Parse(proto []byte) (*File, error) {
 		dummyPrefix: true, trimSpaces: true, escapeSpaces: true,
 	}
 	modelType := uint64(1)
-	var charsmap string
 	err := eachField(proto, func(number protowire.Number, _ uint64, content []byte) error {
 		switch number {
 		case 1: // pieces
@@ -86,7 +102,7 @@ func Parse(proto []byte) (*File, error) {
 			return eachField(content, func(number protowire.Number, value uint64, content []byte) error {
 				switch number {
 				case 2:
-					charsmap = string(content)
+					f.charsmap = string(content)
 				case 3:
 					f.dummyPrefix = value != 0
 				case 4:
@@ -118,8 +134,8 @@ func Parse(proto []byte) (*File, error) {
 	if err := f.checkBytes(); err != nil {
 		return nil, err
 	}
-	if charsmap != "" {
-		if f.rules, err = trie.NewCharsmap([]byte(charsmap)); err != nil {
+	if f.charsmap != "" {
+		if f.rules, err = trie.NewCharsmap([]byte(f.charsmap)); err != nil {
 			return nil, err
 		}
 	}
