@@ -3,6 +3,7 @@ package layers
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	G "gorgonia.org/gorgonia"
 
@@ -35,6 +36,13 @@ type BlockConfig struct {
 	// feedforward(norm2(x)), as in GPT-NeoX (Black et al., 2022). There must be no PostNorm and no cross-attention.
 	Parallel bool `json:"parallel,omitzero"`
 
+	// SharedNorm gives both sub-layers of a Parallel block one norm: x + attention(norm1(x)) + feedforward(norm1(x)),
+	// as in Cohere's Command (2024). There must be no NoInputNorm.
+	SharedNorm bool `json:"shared_norm,omitzero"`
+
+	// ResidualScale multiplies the output of each sub-layer before it is added, as in Granite (2024). 0 means 1.
+	ResidualScale float64 `json:"residual_scale,omitzero"`
+
 	Dropout float64 `json:"dropout,omitzero"` // dropout rate of the sub-layers' outputs, in training
 
 	noNorm1 bool // see BlockVariant
@@ -48,7 +56,7 @@ type Block struct {
 	Cross       *MultiHeadAttention // nil without cross-attention
 	FeedForward *FeedForward
 	Norm1       *Norm // for the self-attention; nil if NoInputNorm or a BlockVariant leaves it out
-	Norm2       *Norm // for the feed-forward layer; nil with NoInputNorm
+	Norm2       *Norm // for the feed-forward layer; nil with NoInputNorm or SharedNorm
 	NormCross   *Norm // for the cross-attention; nil without it, and with NoInputNorm
 
 	// These normalise the outputs of the same sub-layers; nil without OutputNorm.
@@ -56,6 +64,7 @@ type Block struct {
 
 	residual residual
 	parallel bool
+	shared   bool // SharedNorm
 	causal   bool // for a decoder
 	name     string
 }
@@ -91,12 +100,18 @@ func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*Block, error) {
 
 // newBlock makes the parts that all blocks have.
 func newBlock(p *Params, dim int, c BlockConfig, block Block) (*Block, error) {
-	block.residual, block.parallel = residual{c.PostNorm, Dropout{c.Dropout}}, c.Parallel
+	block.residual, block.parallel, block.shared = residual{c.PostNorm, Dropout{c.Dropout}, c.ResidualScale}, c.Parallel, c.SharedNorm
 	if c.Parallel && c.PostNorm {
 		return nil, fmt.Errorf("%s: Parallel and PostNorm can't be combined, because both sub-layers share one residual connection: choose one", block.name)
 	}
 	if c.NoInputNorm && (c.PostNorm || !c.OutputNorm) {
 		return nil, fmt.Errorf("%s: NoInputNorm needs OutputNorm, and no PostNorm, got OutputNorm %t and PostNorm %t", block.name, c.OutputNorm, c.PostNorm)
+	}
+	if c.SharedNorm && (!c.Parallel || c.NoInputNorm) {
+		return nil, fmt.Errorf("%s: SharedNorm needs Parallel, and no NoInputNorm, got Parallel %t and NoInputNorm %t", block.name, c.Parallel, c.NoInputNorm)
+	}
+	if !(math.Abs(c.ResidualScale) <= ops.Largest) {
+		return nil, fmt.Errorf("%s: ResidualScale must be finite and at most %v in size, got %v", block.name, ops.Largest, c.ResidualScale)
 	}
 	var errs [4]error
 	block.Attention, errs[0] = newBlockAttention(p.Scope("attention"), dim, c.Attention)
@@ -108,7 +123,7 @@ func newBlock(p *Params, dim int, c BlockConfig, block Block) (*Block, error) {
 
 // norms makes the norms of a sub-layer that the configuration asks for. The others are nil.
 func (c BlockConfig) norms(p *Params, scope string, dim int) (norm, out *Norm, err error) {
-	if !c.NoInputNorm && (!c.noNorm1 || scope != "norm1") {
+	if !c.NoInputNorm && (!c.noNorm1 || scope != "norm1") && (!c.SharedNorm || scope != "norm2") {
 		norm, err = NewNorm(p.Scope(scope), dim, c.Norm)
 	}
 	if c.OutputNorm && err == nil {
@@ -157,7 +172,15 @@ func (block *Block) ForwardCross(b *Build, x, memory *G.Node, self, cross Mask) 
 		return nil, fmt.Errorf("%s: the mask of self-attention can't have an offset, because queries and keys are the same tokens", block.name)
 	}
 	self.Causal = self.Causal || block.causal
-	y, err := block.residual.add(b, x, x, block.Norm1, block.Norm1Out, func(x *G.Node) (*G.Node, error) {
+	input, norm := x, block.Norm1
+	if block.shared {
+		var err error
+		if input, err = norm.Forward(b, x); err != nil {
+			return nil, err
+		}
+		norm = nil
+	}
+	y, err := block.residual.add(b, x, input, norm, block.Norm1Out, func(x *G.Node) (*G.Node, error) {
 		if cached {
 			return block.Attention.forwardCached(b, x, self)
 		}
@@ -178,9 +201,9 @@ func (block *Block) ForwardCross(b *Build, x, memory *G.Node, self, cross Mask) 
 		}
 	}
 	if !block.parallel {
-		x = y
+		input = y
 	}
-	return block.residual.add(b, y, x, block.Norm2, block.Norm2Out, func(x *G.Node) (*G.Node, error) { return block.FeedForward.Forward(b, x) })
+	return block.residual.add(b, y, input, block.Norm2, block.Norm2Out, func(x *G.Node) (*G.Node, error) { return block.FeedForward.Forward(b, x) })
 }
 
 // residual is a residual connection: it adds the output of a sub-layer to the sub-layer's input or, in a parallel
@@ -188,10 +211,11 @@ func (block *Block) ForwardCross(b *Build, x, memory *G.Node, self, cross Mask) 
 type residual struct {
 	postNorm bool
 	dropout  Dropout
+	scale    float64 // of the sub-layer's output; 0 means 1
 }
 
-// add returns sum + dropout(out(sub(norm(x)))) or, with postNorm, norm(sum + dropout(out(sub(x)))). A norm of nil
-// returns its input.
+// add returns sum + scale·dropout(out(sub(norm(x)))) or, with postNorm, norm(sum + scale·dropout(out(sub(x)))). A norm
+// of nil returns its input.
 func (r residual) add(b *Build, sum, x *G.Node, norm, out *Norm, sub func(*G.Node) (*G.Node, error)) (*G.Node, error) {
 	before, after := norm, (*Norm)(nil)
 	if r.postNorm {
@@ -208,8 +232,19 @@ func (r residual) add(b *Build, sum, x *G.Node, norm, out *Norm, sub func(*G.Nod
 	if y, err = chain(b, y, out, r.dropout); err != nil {
 		return nil, err
 	}
+	if y, err = scaled(b, y, r.scale); err != nil {
+		return nil, err
+	}
 	if y, err = ops.Following(b.Env(), sum, input, func() (*G.Node, error) { return ops.Add(b.Env(), sum, y) }); err != nil {
 		return nil, err
 	}
 	return after.Forward(b, y)
+}
+
+// scaled returns x·by, and x itself if by is 1, or 0, which means 1.
+func scaled(b *Build, x *G.Node, by float64) (*G.Node, error) {
+	if by == 0 || by == 1 {
+		return x, nil
+	}
+	return ops.Scale(b.Env(), x, by)
 }

@@ -125,6 +125,9 @@ func cacheConfigs() map[string]layers.ModelConfig {
 			b.Attention = layers.AttentionConfig{Heads: 2, Softcap: 1.5, Sinks: true, OutputGate: true, Window: &window{Left: 3, Right: 1}, Latent: &layers.LatentConfig{Rank: rank, RotaryDim: 1}}
 		})
 	}
+	with("shared norm, scaled", layers.Rotary{}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
+		b.Parallel, b.SharedNorm, b.ResidualScale, c.HeadScale, c.Tied = true, true, 0.4, 3, true
+	})
 	with("experts", layers.Rotary{}, func(_ *layers.ModelConfig, b *layers.BlockConfig) {
 		b.FeedForward = layers.FeedForwardConfig{Hidden: 6, Gated: true, Activation: layers.SiLU, Experts: &layers.ExpertsConfig{Count: 4, Sigmoid: true, Shared: 3}}
 	})

@@ -23,6 +23,7 @@ type SequenceClassifier struct {
 	pooling Pooling
 	pad     *int
 	softcap float64
+	factor  float64 // HeadScale
 }
 
 // SequenceClassifierConfig describes a SequenceClassifier.
@@ -67,9 +68,9 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 	if c.Pad != nil && c.Pooling != LastPooling {
 		return nil, fmt.Errorf("%s: Pad needs the pooling %v, got %v", name, LastPooling, c.Pooling)
 	}
-	s := &SequenceClassifier{pooling: c.Pooling, pad: c.Pad, softcap: c.Model.LogitSoftcap}
+	s := &SequenceClassifier{pooling: c.Pooling, pad: c.Pad, softcap: c.Model.LogitSoftcap, factor: c.Model.HeadScale}
 	encoder := c.Model
-	encoder.Outputs, encoder.Transform, encoder.LogitSoftcap = 0, nil, 0
+	encoder.Outputs, encoder.Transform, encoder.LogitSoftcap, encoder.HeadScale = 0, nil, 0, 0
 	var err error
 	if s.Encoder, err = NewEncoder(p.Scope("encoder"), encoder); err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ func (s *SequenceClassifier) Forward(b *Build, x *G.Node, m Mask) (*G.Node, erro
 	if err != nil {
 		return nil, err
 	}
-	return logits(b, x, nil, s.Head, s.softcap)
+	return logits(b, x, s.Head, s.softcap)
 }
 
 // Features is like Forward, but leaves out the head: it returns the head's input, of shape (B, Dim).
@@ -108,5 +109,5 @@ func (s *SequenceClassifier) Features(b *Build, x *G.Node, m Mask) (*G.Node, err
 	if err != nil {
 		return nil, err
 	}
-	return s.Transform.Forward(b, x)
+	return headInput(b, x, s.Transform, s.factor)
 }

@@ -71,7 +71,7 @@ func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, erro
 	}
 	source, target := c.Model, c.Model
 	source.Outputs, source.Tied = 0, false
-	source.TiedBias, source.Transform, source.LogitSoftcap = false, nil, 0
+	source.TiedBias, source.Transform, source.LogitSoftcap, source.HeadScale = false, nil, 0, 0
 	if source.Vocab == 0 { // the scale is only for the target's tokens
 		source.EmbeddingScale = 0
 	}

@@ -50,6 +50,9 @@ func TestConfigurationErrors(t *testing.T) {
 		{"block Parallel, post-norm", making(layers.NewEncoderBlock, 4, layers.BlockConfig{Parallel: true, PostNorm: true}), []string{"encoder block s", "Parallel", "PostNorm"}},
 		{"block Parallel, cross-attention", making(layers.NewCrossDecoderBlock, 4, layers.BlockConfig{Parallel: true}), []string{"decoder block s", "Parallel", "encoder's output"}},
 		{"block NoInputNorm", making(layers.NewEncoderBlock, 4, layers.BlockConfig{NoInputNorm: true}), []string{"encoder block s", "NoInputNorm", "OutputNorm"}},
+		{"block SharedNorm", making(layers.NewEncoderBlock, 4, layers.BlockConfig{SharedNorm: true}), []string{"encoder block s", "SharedNorm", "Parallel"}},
+		{"block SharedNorm, NoInputNorm", making(layers.NewEncoderBlock, 4, layers.BlockConfig{SharedNorm: true, Parallel: true, NoInputNorm: true, OutputNorm: true}), []string{"encoder block s", "SharedNorm", "NoInputNorm true"}},
+		{"block ResidualScale", making(layers.NewDecoderBlock, 4, layers.BlockConfig{ResidualScale: nan}), []string{"decoder block s", "ResidualScale", "finite", "NaN"}},
 		{"block KeyInput", making(layers.NewEncoderBlock, 4, layers.BlockConfig{Attention: layers.AttentionConfig{KeyInput: 3}}), []string{"attention s", "KeyInput", "width, 4", "3"}},
 		{"block ValueInput", making(layers.NewCrossDecoderBlock, 4, layers.BlockConfig{Attention: layers.AttentionConfig{ValueInput: 5}}), []string{"attention s", "ValueInput", "width, 4", "5"}},
 		{"block NoOutput", making(layers.NewEncoderBlock, 4, layers.BlockConfig{Attention: layers.AttentionConfig{NoOutput: true, ValueDim: 3}}), []string{"attention s", "NoOutput", "4", "3"}},
@@ -73,6 +76,12 @@ func TestConfigurationErrors(t *testing.T) {
 		{"LogitSoftcap", func(p *layers.Params) error {
 			return made(layers.NewDecoder(p, model{Vocab: 2, Dim: 4, Layers: 1, Positions: layers.NoPositions{}, LogitSoftcap: -1}))
 		}, []string{"decoder s", "LogitSoftcap", "from 1e-30", "-1"}},
+		{"HeadScale", func(p *layers.Params) error {
+			return made(layers.NewDecoder(p, model{Vocab: 2, Dim: 4, Layers: 1, Positions: layers.NoPositions{}, HeadScale: nan}))
+		}, []string{"decoder s", "HeadScale", "finite", "NaN"}},
+		{"HeadScale without a head", func(p *layers.Params) error {
+			return made(layers.NewEncoder(p, model{Vocab: 2, Dim: 4, Layers: 1, Positions: layers.NoPositions{}, HeadScale: 2}))
+		}, []string{"encoder s", "HeadScale", "Outputs or Tied"}},
 		{"LogitSoftcap without a head", func(p *layers.Params) error {
 			return made(layers.NewEncoder(p, model{Vocab: 2, Dim: 4, Layers: 1, Positions: layers.NoPositions{}, LogitSoftcap: 1}))
 		}, []string{"encoder s", "for a head", "Outputs or Tied"}},

@@ -123,8 +123,8 @@ func TestExtremes(t *testing.T) {
 	attention := layers.AttentionConfig{Heads: 2, NormEps: 1e-5, Softcap: 3, Dropout: 0.1, Window: mask.Window, Init: init, OutputInit: init, Latent: &layers.LatentConfig{Rank: 3, RotaryDim: 2, QueryRank: 3}}
 	experts := &layers.ExpertsConfig{Count: 4, Top: 2, Scale: 2, Groups: 2, TopGroups: 1, Shared: 2, Limit: 3, Balance: 0.1}
 	feedForward := layers.FeedForwardConfig{Hidden: 4, Activation: layers.SiLU, Gated: true, Dropout: 0.1, Init: init, OutputInit: init, Experts: experts}
-	block := layers.BlockConfig{Attention: attention, FeedForward: feedForward, Dropout: 0.1}
-	model := layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 2, Positions: layers.Learned{MaxLen: 3}, Block: block, Dropout: 0.1, Init: init, EmbeddingInit: init, Transform: &layers.TransformConfig{Activation: layers.Tanh, Norm: true}, LogitSoftcap: 3}
+	block := layers.BlockConfig{Attention: attention, FeedForward: feedForward, ResidualScale: 0.5, Dropout: 0.1}
+	model := layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 2, Positions: layers.Learned{MaxLen: 3}, Block: block, Dropout: 0.1, Init: init, EmbeddingInit: init, Transform: &layers.TransformConfig{Activation: layers.Tanh, Norm: true}, LogitSoftcap: 3, HeadScale: 0.5}
 	model.Variants = []layers.BlockVariant{{Blocks: []int{0}, Window: mask.Window, FeedForward: &feedForward}}
 	model.Projection = &layers.ProjectionConfig{Dim: 4}
 	classifier := layers.SequenceClassifierConfig{Model: model, Pooling: layers.LastPooling, Pad: new(2)}

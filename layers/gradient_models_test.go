@@ -109,6 +109,8 @@ func TestGradientsOfBlocks(t *testing.T) {
 		"only output norms":       {FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}, Norm: layers.NormConfig{Eps: 0.01}, OutputNorm: true, NoInputNorm: true},
 		"output norms, parallel":  {FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}, OutputNorm: true, Parallel: true},
 		"parallel":                {Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}, Parallel: true},
+		"shared norm, scaled":     {Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}, Parallel: true, SharedNorm: true, ResidualScale: -0.6},
+		"scaled":                  {Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}, ResidualScale: 0.3},
 		"gated, rms norms": {
 			Attention: layers.AttentionConfig{Heads: 2}, Norm: layers.NormConfig{Kind: "rms"},
 			FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.SiLU, Gated: true},
@@ -182,7 +184,7 @@ func TestGradientsOfModels(t *testing.T) {
 		"segments, rotary":              {Vocab: 5, Dim: 4, Segments: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Positions: layers.Rotary{}, Outputs: 4},
 		"segment 0, norm of embeddings": {Vocab: 5, Dim: 4, Segments: 3, EmbeddingNorm: true, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, PostNorm: true, Norm: layers.NormConfig{Eps: 0.01}}, Layers: 1, Positions: layers.Learned{MaxLen: 3}, Outputs: 4},
 		"tied with bias, transform with norm, softcap": {
-			Vocab: 5, Dim: 4, Layers: 1, Positions: layers.Rotary{}, Tied: true, TiedBias: true, LogitSoftcap: 1.5, Transform: &layers.TransformConfig{Activation: layers.GELU, Norm: true},
+			Vocab: 5, Dim: 4, Layers: 1, Positions: layers.Rotary{}, Tied: true, TiedBias: true, LogitSoftcap: 1.5, HeadScale: 0.7, Transform: &layers.TransformConfig{Activation: layers.GELU, Norm: true},
 			Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, Norm: layers.NormConfig{Eps: 0.01}},
 		},
 		"tied, transform without bias": {

@@ -2,6 +2,7 @@ package layers
 
 import (
 	"fmt"
+	"math"
 
 	G "gorgonia.org/gorgonia"
 
@@ -62,7 +63,7 @@ func (t *Trunk) addHead(p *Params, c ModelConfig) (err error) {
 	if c.Transform != nil {
 		width = c.EmbeddingWidth()
 	}
-	t.softcap, p = c.LogitSoftcap, p.Scope("head")
+	t.softcap, t.factor, p = c.LogitSoftcap, c.HeadScale, p.Scope("head")
 	switch {
 	case c.Tied:
 		t.Head = &Linear{Weight: t.Embedding.Weight, name: p.scopeName("linear")}
@@ -89,19 +90,21 @@ func (c ModelConfig) checkHead(name string) error {
 		return fmt.Errorf("%s: LogitSoftcap must be from 1e-30 to %v, or 0 for no cap, got %v", name, ops.Largest, x)
 	case c.Tied && c.Transform == nil && c.EmbeddingWidth() != c.Dim:
 		return fmt.Errorf("%s: a Tied model with a Projection needs a Transform, which maps states of width %d to the embeddings' width, %d", name, c.Dim, c.EmbeddingWidth())
-	case (c.Transform != nil || x != 0) && c.Outputs == 0 && !c.Tied:
-		return fmt.Errorf("%s: Transform and LogitSoftcap are for a head: set Outputs or Tied", name)
+	case !(math.Abs(c.HeadScale) <= ops.Largest):
+		return fmt.Errorf("%s: HeadScale must be finite and at most %v in size, got %v", name, ops.Largest, c.HeadScale)
+	case (c.Transform != nil || x != 0 || c.HeadScale != 0) && c.Outputs == 0 && !c.Tied:
+		return fmt.Errorf("%s: Transform, LogitSoftcap and HeadScale are for a head: set Outputs or Tied", name)
 	}
 	return nil
 }
 
-// CrossEntropy returns the HeadCrossEntropy of the Trunk's head, with its Transform and LogitSoftcap. The states are a
-// result of the method States. If the Trunk has no head, CrossEntropy returns an error.
+// CrossEntropy returns the HeadCrossEntropy of the Trunk's head, with its Transform, HeadScale and LogitSoftcap. The
+// states are a result of the method States. If the Trunk has no head, CrossEntropy returns an error.
 func (t *Trunk) CrossEntropy(b *Build, states, targets *G.Node, o CrossEntropyOptions) (loss Loss, predicted *G.Node, err error) {
 	if t.Head == nil {
 		return Loss{}, nil, fmt.Errorf("%s: the cross-entropy needs a head: set Outputs or Tied in its ModelConfig", t.name)
 	}
-	if states, err = t.Transform.Forward(b, states); err != nil {
+	if states, err = headInput(b, states, t.Transform, t.factor); err != nil {
 		return Loss{}, nil, err
 	}
 	return HeadCrossEntropy(b, states, t.Head, t.softcap, targets, o)
@@ -113,12 +116,24 @@ func (t *Trunk) finish(b *Build, x *G.Node) (*G.Node, error) {
 	if err != nil || t.Head == nil {
 		return x, err
 	}
-	return logits(b, x, t.Transform, t.Head, t.softcap)
+	if x, err = headInput(b, x, t.Transform, t.factor); err != nil {
+		return nil, err
+	}
+	return logits(b, x, t.Head, t.softcap)
+}
+
+// headInput maps states to the input of a head, with a Transform and a HeadScale.
+func headInput(b *Build, x *G.Node, t *Transform, scale float64) (*G.Node, error) {
+	x, err := t.Forward(b, x)
+	if err != nil {
+		return nil, err
+	}
+	return scaled(b, x, scale)
 }
 
 // logits applies a head: (…, Dim) -> (…, Outputs).
-func logits(b *Build, x *G.Node, t *Transform, head *Linear, softcap float64) (*G.Node, error) {
-	x, err := chain(b, x, t, head)
+func logits(b *Build, x *G.Node, head *Linear, softcap float64) (*G.Node, error) {
+	x, err := head.Forward(b, x)
 	if err != nil || softcap == 0 {
 		return x, err
 	}

@@ -49,7 +49,7 @@ func TestGradientsOfHeadCrossEntropy(t *testing.T) {
 	block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}
 	for name, config := range map[string]layers.ModelConfig{
 		"tied":                     {Tied: true},
-		"tied, scaled, transform":  {Tied: true, TiedBias: true, EmbeddingScale: 0.5, LogitSoftcap: 1.5, Transform: &layers.TransformConfig{Activation: layers.GELU, Norm: true}},
+		"tied, scaled, transform":  {Tied: true, TiedBias: true, EmbeddingScale: 0.5, HeadScale: 0.7, LogitSoftcap: 1.5, Transform: &layers.TransformConfig{Activation: layers.GELU, Norm: true}},
 		"a head of its own weight": {Outputs: 5},
 	} {
 		config.Vocab, config.Dim, config.Layers, config.Block, config.Positions = 5, 4, 1, block, layers.Rotary{}

@@ -81,7 +81,7 @@ func CrossEntropy(b *Build, logits, targets *G.Node, o CrossEntropyOptions) (Los
 // For errors when the graph runs, see CrossEntropy.
 func HeadCrossEntropy(b *Build, states *G.Node, head *Linear, softcap float64, targets *G.Node, o CrossEntropyOptions) (loss Loss, predicted *G.Node, err error) {
 	if _, adapted := b.Adapter.pair(head.Weight); b.Composed || adapted != nil || b.own(head.Weight).int8 != nil {
-		x, err := logits(b, states, nil, head, softcap)
+		x, err := logits(b, states, head, softcap)
 		if err != nil {
 			return Loss{}, nil, err
 		}

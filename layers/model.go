@@ -69,6 +69,8 @@ type ModelConfig struct {
 	Transform    *TransformConfig `json:"transform,omitzero"`     // a hidden layer before the head; nil for none
 	LogitSoftcap float64          `json:"logit_softcap,omitzero"` // a logit z becomes LogitSoftcap·tanh(z/LogitSoftcap) (Gemma 2, 2024); 0 for none
 
+	HeadScale float64 `json:"head_scale,omitzero"` // multiplies the head's input, and so its logits without the bias (Granite, 2024); 0 means 1
+
 	// EmbeddingScale multiplies the token embeddings. 0 means √Dim for a Tied model, and 1 otherwise.
 	EmbeddingScale float64 `json:"embedding_scale,omitzero"`
 
@@ -120,6 +122,7 @@ type Trunk struct {
 	dim     int     // width of the embeddings
 	scale   float64 // factor for the token embeddings
 	softcap float64 // of the logits; 0 for none
+	factor  float64 // HeadScale
 	dropout Dropout
 	name    string
 
@@ -230,10 +233,8 @@ func (t *Trunk) states(b *Build, x, memory, positions *G.Node, self, cross Mask)
 		if x, err = t.Embedding.Forward(b, x); err != nil {
 			return nil, err
 		}
-		if t.scale != 1 {
-			if x, err = ops.Scale(b.Env(), x, t.scale); err != nil {
-				return nil, err
-			}
+		if x, err = scaled(b, x, t.scale); err != nil {
+			return nil, err
 		}
 	}
 	if x, err = t.addSegments(b, x, tokens); err != nil {

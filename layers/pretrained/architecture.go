@@ -77,7 +77,7 @@ func (c Config) States() Config {
 	if m.Tied && m.EmbeddingScale == 0 {
 		m.EmbeddingScale = math.Sqrt(float64(m.EmbeddingWidth()))
 	}
-	m.Outputs, m.NoBias, m.Tied, m.TiedBias, m.Transform, m.LogitSoftcap = 0, false, false, false, nil, 0
+	m.Outputs, m.NoBias, m.Tied, m.TiedBias, m.Transform, m.LogitSoftcap, m.HeadScale = 0, false, false, false, nil, 0, 0
 	c.Head, c.Classifier = "states", nil
 	if c.Causal {
 		c.windows(func(w **layers.Window) {

@@ -89,7 +89,8 @@ func (c *Config) read(k *keys, states bool) {
 	if a.config(k, c); a.causal {
 		c.isCausal(k)
 	}
-	for _, name := range []string{"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps", "norm_epsilon", "rope_theta", "head_dim", "num_key_value_heads"} {
+	for _, name := range []string{"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps", "norm_epsilon", "rope_theta", "head_dim", "num_key_value_heads",
+		"embedding_multiplier", "residual_multiplier", "attention_multiplier", "logits_scaling", "logit_scale"} {
 		if number, ok := k.values[name].(json.Number); ok && !k.writing {
 			if x, err := number.Float64(); err == nil && x == 0 { // in a layers.ModelConfig, 0 means a default
 				k.invalid(name, "above 0")

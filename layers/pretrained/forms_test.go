@@ -40,7 +40,9 @@ func TestSaveChooses(t *testing.T) {
 		"only a head bias":     {layers.ModelConfig{Positions: learned, Block: plain}, "opt"},
 		"rotary":               {layers.ModelConfig{Positions: layers.Rotary{}, Block: heads}, "gpt_neox"},
 		"llama":                {layers.ModelConfig{Positions: layers.Rotary{}, Block: gated, NoBias: true}, "llama"},
-		"llama, tied":          {layers.ModelConfig{Positions: layers.Rotary{}, Block: gated, Tied: true}, "llama"},
+		"llama, tied":          {layers.ModelConfig{Positions: layers.Rotary{}, Block: gated, Tied: true, EmbeddingScale: 1}, "llama"},
+		"granite":              {layers.ModelConfig{Positions: layers.Rotary{}, Block: gated, Tied: true}, "granite"},
+		"granite, scaled head": {layers.ModelConfig{Positions: layers.Rotary{}, Block: gated, NoBias: true, HeadScale: 0.3}, "granite"},
 		"llama with head bias": {layers.ModelConfig{Positions: layers.Rotary{}, Block: gated}, "the nearest is llama: no_bias is false, and there it is true"},
 		"ungated":              {layers.ModelConfig{Positions: layers.Rotary{}, Block: ungated, NoBias: true}, "the nearest is llama: block.feed_forward.gated is false, and there it is true"},
 		"sinusoidal":           {layers.ModelConfig{Positions: layers.Sinusoidal{}, Block: heads}, `the nearest is gpt2: positions.kind is "sinusoidal", and there it is "learned"`},
@@ -79,7 +81,7 @@ func TestSaveChooses(t *testing.T) {
 // TestWindows checks that config.json says which blocks have the window, also if all blocks have it, or none. The
 // reference library wants its width in any case.
 func TestWindows(t *testing.T) {
-	for _, kind := range []string{"gemma2", "gemma3_text", "modernbert"} {
+	for _, kind := range []string{"gemma2", "gemma3_text", "modernbert", "cohere2"} {
 		for _, types := range []string{`["full_attention","full_attention"]`, `["sliding_attention","sliding_attention"]`, `["full_attention","sliding_attention"]`} {
 			c := must.Get(ReadConfig(folder(`{"model_type": "` + kind + `", "num_hidden_layers": 2, "layer_types": ` + types + `}`)))(t)
 			k, err := c.write(tensor.Float32)

@@ -42,6 +42,9 @@ var lastToken = layers.SequenceClassifierConfig{Pooling: layers.LastPooling, Mod
 // textHeads has the names of the heads of most decoders.
 var textHeads = map[string][]string{"text": {"head lm_head"}, "classes": {"head score"}}
 
+// onlyText has the same for architectures whose classifiers the reference library doesn't know.
+var onlyText = map[string][]string{"text": textHeads["text"]}
+
 var gatedNames = []string{
 	"embedding embed_tokens", "norm norm",
 	"blocks.{i}.norm1 layers.{i}.input_layernorm", "blocks.{i}.norm2 layers.{i}.post_attention_layernorm",

@@ -41,6 +41,8 @@ var architectures = choices.Table[architecture]{
 	{Name: "stablelm", Value: stableLM},
 	{Name: "deepseek_v2", Value: deepseekV2},
 	{Name: "deepseek_v3", Value: deepseekV3},
+	{Name: "granite", Value: granite},
+	{Name: "cohere2", Value: cohere2},
 }
 
 func architectureOf(kind string) (architecture, error) {

@@ -85,6 +85,8 @@ var settings = map[string][]setting{
 	"albert":     {{keys: "inner_group_num", only: `1`}, {keys: "classifier_dropout_prob", why: "only for training"}},
 	"deberta":    {{keys: "talking_head", only: `false`}, {keys: "cls_dropout pooler_dropout", why: "only for training"}},
 	"deberta-v2": {{keys: "conv_kernel_size", only: `0`}, {keys: "conv_act conv_groups", why: "belongs to the convolution that conv_kernel_size refuses"}, {keys: "cls_dropout pooler_dropout", why: "only for training"}},
+	"granite":    {{keys: "id2label num_labels problem_type", why: "belongs to a head that doesn't open"}},
+	"cohere2":    {{keys: "id2label num_labels problem_type", why: "belongs to a head that doesn't open"}},
 	"opt":        {{keys: "_remove_final_layer_norm", only: `false`}, {keys: "layer_norm_elementwise_affine", only: `true`}},
 	"modernbert": {{keys: "deterministic_flash_attn sparse_pred_ignore_index sparse_prediction", why: "says how the same numbers are computed, or which of them"}},
 
@@ -126,6 +128,7 @@ var settings = map[string][]setting{
 			why: "the reference library fills it from the other files"},
 		{keys: "chat_control_tokens response_schema response_template sanitize_control_tokens", why: "for answers with a form, which Heed doesn't read"},
 		{keys: "continuing_subword_prefix end_of_word_suffix trim_offsets unk_id", why: "tokenizer.json has its own"},
+		{keys: "use_default_system_prompt", why: "the reference library only keeps it"},
 		{keys: "split_special_tokens", why: "names of special tokens in texts are always ordinary text"},
 		{keys: "_spm_precompiled_charsmap fix_mistral_regex initial_alphabet post_processor", only: `false`},
 		{keys: "errors", only: `"replace"`},

@@ -53,6 +53,10 @@ func settled(m layers.ModelConfig, head string) layers.ModelConfig {
 		m.Outputs = m.Vocab
 	}
 	m.NoBias = m.NoBias || m.Tied || m.Outputs == 0
+	m.Block.ResidualScale = cmp.Or(m.Block.ResidualScale, 1)
+	if m.Outputs > 0 {
+		m.HeadScale = cmp.Or(m.HeadScale, 1)
+	}
 	rotated, _ := a.PositionWidth(m.Dim)
 	m.Positions = settledPositions(m.Positions, rotated)
 	m.Variants = slices.Clone(m.Variants)

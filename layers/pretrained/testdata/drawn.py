@@ -36,6 +36,7 @@ SIZES = dict({"deberta-v2": small | distances, "deberta": small | distances}, el
              phi3=small | dict(num_key_value_heads=2, pad_token_id=0), starcoder2=small | dict(num_key_value_heads=2), olmo2=small | dict(num_key_value_heads=2),
              smollm3=small | dict(num_key_value_heads=2, pad_token_id=0), glm4=small | dict(num_key_value_heads=2, head_dim=8, pad_token_id=0),
              ernie4_5=small | dict(num_key_value_heads=2, head_dim=6), stablelm=small | dict(hidden_size=32, num_key_value_heads=2),
+             granite=small | dict(num_key_value_heads=2), cohere2=small | dict(num_key_value_heads=2, bos_token_id=1, eos_token_id=2, sliding_window=3),
              gpt_neox=small | dict(num_attention_heads=2, rotary_pct=0.25), llama=small | dict(num_key_value_heads=2))
 TYPES = [k for k in LISTS if k in CONFIG_MAPPING]
 ACTIVATIONS = "gelu gelu_new gelu_pytorch_tanh gelu_fast relu silu tanh quick_gelu relu2 mish".split()
@@ -92,8 +93,8 @@ def draw(r, kind, key, default):
 
 def make(folder, r):
     kind = r.choice(TYPES)
-    causal = kind in "llama gpt2 qwen2 qwen3 mistral gemma3_text gpt_neo gpt_neox opt gemma2 mixtral qwen3_moe olmoe gpt_oss phi3 starcoder2 olmo2 smollm3 glm4 ernie4_5 stablelm deepseek_v2 deepseek_v3".split()
-    head = r.choice(["text", "states", "classes"] if causal else ["mask", "states", "classes"])
+    causal = kind in "llama gpt2 qwen2 qwen3 mistral gemma3_text gpt_neo gpt_neox opt gemma2 mixtral qwen3_moe olmoe gpt_oss phi3 starcoder2 olmo2 smollm3 glm4 ernie4_5 stablelm deepseek_v2 deepseek_v3 granite cohere2".split()
+    head = r.choice(["text", "states"] if kind in ("granite", "cohere2") else ["text", "states", "classes"] if causal else ["mask", "states", "classes"])
     values = dict(SIZES.get(kind, small))
     if head == "classes":
         values |= dict(pad_token_id=1 if "roberta" in kind or kind == "camembert" else 0)  # RoBERTa's positions begin after it

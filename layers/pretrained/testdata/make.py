@@ -4,7 +4,7 @@
     python make.py --defaults writes defaults.json: for each model_type, a configuration without settings
     python make.py --check D  opens the folders that Go saved in D, and compares their logits with the expected values
 
-Made with Python 3.13, torch 2.15.0, transformers 5.23.0, safetensors and numpy; gpt2-classes and those whose
+Made with Python 3.13, torch 2.15.0, transformers 5.23.0, safetensors and numpy; gpt2-classes, granite, cohere2 and those whose
 names end with -both with transformers 5.24.0.
 
 Each case is a small model with random weights, which the reference library saves itself. The expected values are
