@@ -52,7 +52,7 @@ func TestPack(t *testing.T) {
 	tokens := must.Get(OpenText(files, nil))(t)
 	defer tokens.Close()
 	must.Do(t, tokens.LearnBPE(260))
-	var of []int // the document of each token: that of its last byte, because a token may begin with white space
+	var owners []int // the document of each token: the one with its last byte, because a token may begin with white space
 	bytes := []byte(string(content))
 	at := 0
 	byteDocuments := []int{0, 0, 0, 0, 0, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 5, 5}
@@ -60,13 +60,13 @@ func TestPack(t *testing.T) {
 		id := make([]int, 1)
 		must.Do(t, tokens.Window(id, i))
 		at += len(must.Get(tokens.Tokenizer().Decode(id))(t))
-		of = append(of, byteDocuments[at-1])
+		owners = append(owners, byteDocuments[at-1])
 	}
 	if at != len(bytes) {
 		t.Fatalf("the tokens have %d bytes, want %d", at, len(bytes))
 	}
 	tokens.Pack()
-	check(tokens, 0, tokens.Len()-1, of)
+	check(tokens, 0, tokens.Len()-1, owners)
 
 	one := must.Get(OpenText(TextFiles{Paths: []string{dir + "/b.txt"}}, must.Get(tokenizer.NewVocab("fgh\n"))(t)))(t)
 	defer one.Close()

@@ -39,7 +39,7 @@ type Disentangled struct {
 }
 
 // New makes the table of vectors, the parameter "weight" of shape (2·Buckets, D), or (2·MaxDistance, D) without
-// Buckets. Row Buckets or MaxDistance is that of distance 0.
+// Buckets. Row Buckets or MaxDistance is for distance 0.
 func (c Disentangled) New(p *Params, dim int, a AttentionConfig) (Positions, error) {
 	dim = cmp.Or(a.KeyInput, dim) // the blocks' width
 	c.MaxDistance = cmp.Or(c.MaxDistance, 128)

@@ -7,9 +7,8 @@ import (
 )
 
 // Distances are vectors of the distances between queries and keys, whose products with contents are added to the
-// scores: see Disentangled. The distance is the position of the query minus that of the key. There are R = 2·Buckets
-// rows, or 2·MaxDistance without Buckets. In the middle, row R/2, is distance 0; earlier rows are for keys after the
-// query.
+// scores: see Disentangled. The distance is the query's position minus the key's. There are R = 2·Buckets rows, or
+// 2·MaxDistance without Buckets. In the middle, row R/2, is distance 0; earlier rows are for keys after the query.
 type Distances struct {
 	Keys    *G.Node // (R, G·K): their products with the queries are added; nil for none
 	Queries *G.Node // (R, H·K): their products with the keys are added; nil for none

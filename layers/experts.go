@@ -91,9 +91,12 @@ func newExperts(p *Params, dim int, c FeedForwardConfig) (*Experts, error) {
 	if err := positive(name, size{"Count", m.Count}, size{"Top", m.Top}); err != nil {
 		return nil, err
 	}
-	for what, v := range map[string]float64{"Scale": m.Scale, "Limit": m.Limit, "Balance": m.Balance} {
-		if !(v >= 0 && v <= ops.Largest) {
-			return nil, fmt.Errorf("%s: %s must be from 0 to %v, got %v", name, what, ops.Largest, v)
+	for _, x := range []struct {
+		what  string
+		value float64
+	}{{"Scale", m.Scale}, {"Limit", m.Limit}, {"Balance", m.Balance}} {
+		if !(x.value >= 0 && x.value <= ops.Largest) {
+			return nil, fmt.Errorf("%s: %s must be from 0 to %v, got %v", name, x.what, ops.Largest, x.value)
 		}
 	}
 	switch {

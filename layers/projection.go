@@ -20,7 +20,7 @@ type ProjectionConfig struct {
 	NormAfter bool `json:"norm_after,omitzero"`
 }
 
-// EmbeddingWidth returns the width of the model's embeddings: Dim, or that of the Projection.
+// EmbeddingWidth returns the width of the model's embeddings: Dim, or the Dim of the Projection.
 func (c ModelConfig) EmbeddingWidth() int {
 	if c.Projection != nil {
 		return c.Projection.Dim

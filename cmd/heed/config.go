@@ -406,15 +406,16 @@ func setFiles(c *task.Config, files, validation []string) error {
 
 // flagOf maps the paths of settings to their flags. It leaves out paths whose last part is the name of the flag.
 var flagOf = map[string]string{
-	"data.file":                         "--data",
-	"data.validation_file":              "--validation-data",
-	"data.target_file":                  "a second --data",
-	"data.validation_target_file":       "a second --validation-data",
-	"model.positions.max_len":           "max_len in --positions",
-	"from.low_rank.dropout":             "--adapter-dropout",
-	"training.optimizer.schedule.kind":  "--schedule",
-	"training.optimizer.plateau.checks": "--plateau",
-	"training.optimizer.plateau.factor": "--plateau-factor",
+	"data.file":                               "--data",
+	"data.validation_file":                    "--validation-data",
+	"data.target_file":                        "a second --data",
+	"data.validation_target_file":             "a second --validation-data",
+	"model.positions.max_len":                 "max_len in --positions",
+	"model.block.feed_forward.experts.shared": "shared in --experts",
+	"from.low_rank.dropout":                   "--adapter-dropout",
+	"training.optimizer.schedule.kind":        "--schedule",
+	"training.optimizer.plateau.checks":       "--plateau",
+	"training.optimizer.plateau.factor":       "--plateau-factor",
 }
 
 // wrongFlag turns a *model.ConfigError into a usageError that names flags instead of settings. It returns other errors

@@ -447,6 +447,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --experts=4,tap=2", "did you mean top?"},
 		{"train --experts=4,top=5", "Top must be from 1 to the number of experts, 4, got 5"},
 		{"train --experts=2000", "--experts must be from 1 to 1024"},
+		{"train --experts=2,shared=-1", "heed: shared in --experts must be from 0 to 65536"},
 		{"train --activation=step", "--activation: there is no activation"},
 		{"train --schedule=linear --decay=0", "--decay must be at least 1 for --schedule linear with --warm-up 100, got 0"},
 		{"train --schedule=one-cycle --decay=101", "--decay must be at least 102 for --schedule one-cycle with --warm-up 100, got 101"},

@@ -29,7 +29,7 @@ const (
 	amxRun     = 1 << amxRunBits // terms of a run: C is updated once per run, which costs more than shorter panels save
 	amxCols    = 1024            // most columns for which B is packed at once; for a run, its pieces take 3 MB
 	amxBand    = 256             // most rows of C per task; for a run, their panels of A take 768 KB of the second cache
-	amxFew     = 3 << 19         // bytes of panels of B that stay in the second cache beside those of a low band of A
+	amxFew     = 3 << 19         // bytes of panels of B that stay in the second cache beside the panels of a low band of A
 
 	amxSums = 1 << 22 // most sums that are kept for all rows, if a product of bfloat16 has very many terms
 )

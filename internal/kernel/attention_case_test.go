@@ -184,8 +184,8 @@ func (c *attentionCase[F]) atDistance(b, h, t, j int) (key, query, dkey, dquery 
 	return row(d.Keys, groups, group), row(d.Queries, m.Shape[1], h), row(d.DKeys, groups, group), row(d.DQueries, m.Shape[1], h)
 }
 
-// distances adds random products with distances. The argument kinds is 1 for those of queries, 2 for those of keys, and
-// 3 for both. The argument far is the largest distance with a row of its own.
+// distances adds random products with distances. The argument kinds is 1 for Keys, 2 for Queries, and 3 for both. The
+// argument far is the largest distance with a row of its own.
 func (c *attentionCase[F]) distances(r *rand.Rand, kinds, far int) {
 	d, shape, row := &Distances[F]{}, c.a.Mask.Shape, 0
 	for range 2*far + 1 {

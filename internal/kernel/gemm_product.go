@@ -14,7 +14,7 @@ type gemmProduct[F Float] struct {
 	lda, ldb, ldc             int
 	strideA, strideB, strideC int
 	finish                    *Finish[F] // nil means nothing
-	weight                    *Kept      // what is kept of B; nil for nothing
+	weight                    *Kept      // the packed form of B; nil for none
 }
 
 // hasTerms reports whether C has elements that are sums of products. If it has none, hasTerms computes and finishes C.

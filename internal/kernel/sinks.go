@@ -58,6 +58,9 @@ func SinkSoftmax[F Float](cores int, w, scores, sinks []F, queries, keys int) {
 				continue
 			}
 			keep := 1 / (1 + F(math.Exp(float64(sink-largest)))*portable.MaxOf(w))
+			if sink == F(math.Inf(1)) {
+				keep = F(math.NaN()) // as in Attention
+			}
 			for j, x := range w {
 				if x != 0 {
 					w[j] = x * keep

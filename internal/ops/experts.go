@@ -21,7 +21,7 @@ type ExpertsConfig struct {
 	GateBias, UpBias, DownBias *G.Node // (E·H), (E·H) and (E·D); nil for none
 
 	Activation Activation
-	Limit      float64 // if it isn't 0, the gate and its activation are those of kernel.ClampedGate
+	Limit      float64 // if it isn't 0, kernel.ClampedGate takes the place of the gate and the activation
 	Dropout    float64 // probability of dropping a hidden unit
 }
 

@@ -169,7 +169,7 @@ func (k *keys) kinds(name string) (kinds []string) {
 	return kinds
 }
 
-// debertaPositions copies whether tokens have a learned vector for their position, besides those of distances.
+// debertaPositions copies whether tokens have a learned vector for their position, besides the vectors of distances.
 func (k *keys) debertaPositions(c *Config, d *layers.Disentangled) {
 	m := &c.Model
 	biased := !k.writing || learnedLen(*m) > 0

@@ -12,6 +12,7 @@ import (
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/pretrained"
 )
 
 // config returns the configuration of a small model for a rule.
@@ -31,6 +32,18 @@ func ruleModel(t testing.TB, name string) *Model {
 		return must.Get(New(c, nil))(t)
 	}
 	return must.Get(New(config(must.Get(toy.Named(name, 0))(t)), nil))(t)
+}
+
+// Weights of experts stay in float32 in a model with int8 weights, and the memory for them must count so.
+func TestBytesOfExperts(t *testing.T) {
+	n := 1000 + 2*3*16*4*8 // three matrices of each of the 4 experts in 2 blocks, and others
+	m := layers.ModelConfig{Vocab: 10, Dim: 16, Layers: 2, Block: layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Hidden: 8, Gated: true}}}
+	for _, want := range []int{n + 8*160, n + 3*(n-1000) + 8*160} {
+		if got := (publishedStart{model: pretrained.Config{Model: m}, int8: true}).bytes(n); got != want {
+			t.Errorf("experts %v: %d weights take %d bytes, want %d", m.Block.FeedForward.Experts, n, got, want)
+		}
+		m.Block.FeedForward.Experts = &layers.ExpertsConfig{Count: 4}
+	}
 }
 
 // labelModel returns an untrained model for the two labels of a file of tokens.

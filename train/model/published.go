@@ -216,17 +216,30 @@ func (s publishedStart) values() (n int, err error) {
 			n += memory.Product(e.Shape...)
 		}
 	}
-	need := memory.Product(4, n)
-	if s.int8 { // a byte per weight, a float32 table of embeddings, and a matrix while it is read
-		table := memory.Product(s.model.Model.Vocab, s.model.Model.EmbeddingWidth())
-		need = min(need, n) + min(need, memory.Product(8, table))
-	}
-	if err == nil && need > memory.Free() {
+	if need := s.bytes(n); err == nil && need > memory.Free() {
 		_, perToken := s.model.Memory(tensor.Float32)
 		err = fmt.Errorf("%s needs %s of memory for its weights, and %s for each 1,000 tokens of a text, but only %s is free",
 			s.Dir, text.Bytes(need), text.Bytes(memory.Product(1000, perToken)), text.Bytes(memory.Free()))
 	}
 	return n, err
+}
+
+// bytes returns the memory that n weights need while they are read.
+func (s publishedStart) bytes(n int) int {
+	whole, m := memory.Product(4, n), s.model.Model
+	if !s.int8 {
+		return whole
+	}
+	// A byte per weight, a float32 table of embeddings, and a matrix while it is read. Experts stay in float32.
+	more, f := memory.Product(8, m.Vocab, m.EmbeddingWidth()), m.Block.FeedForward
+	if f.Experts != nil {
+		matrices := 2
+		if f.Gated {
+			matrices = 3
+		}
+		more += min(whole, memory.Product(3, m.Layers, matrices, m.Dim, f.Experts.Count, f.Hidden))
+	}
+	return min(whole, n) + min(whole, more)
 }
 
 func (s publishedStart) sum() (string, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/heed-go/heed/data/tokenizer/internal/sentencepiece"
 )
 
-// The tokenizers in this file put [CLS] before a text and [SEP] after it: those of ALBERT, DeBERTa and DeBERTa-v2;
-// MPNet's puts <s> and </s>. The reference library makes all steps anew, so the ones in a tokenizer.json don't count.
+// The tokenizers of ALBERT, DeBERTa and DeBERTa-v2 put [CLS] before a text and [SEP] after it, and MPNet's puts <s> and
+// </s>. The reference library makes all steps anew, so the ones in a tokenizer.json don't count.
 
 // firstLast returns the names of the tokens that begin and end a text.
 func (s *settings) firstLast() (first, last TokenName) {
