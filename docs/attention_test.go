@@ -145,6 +145,23 @@ func Example_sinks() {
 	// [0.08 0.21 0.03 0.13]
 }
 
+// Latent vectors take less memory in a Cache than keys and values.
+func Example_latent() {
+	config := layers.AttentionConfig{
+		Heads: 8, HeadDim: 16, NoBias: true, // keys and values have width 16 in each head
+		Latent: &layers.LatentConfig{Rank: 32, RotaryDim: 8, QueryRank: 48}, // QueryRank: queries from a latent vector, too
+	}
+	weights, perToken := config.Sizes(128) // numbers in the matrices, and in a Cache for each token
+	fmt.Println(weights, "weights,", perToken, "numbers per token")
+
+	config.Latent = nil
+	weights, perToken = config.Sizes(128)
+	fmt.Println(weights, "weights,", perToken, "numbers per token")
+	// Output:
+	// 45056 weights, 40 numbers per token
+	// 65536 weights, 256 numbers per token
+}
+
 // Four experts, of which each token passes two.
 func Example_experts() {
 	params, err := layers.NewParams(tensor.Float64, 1)

@@ -117,11 +117,23 @@ func cacheConfigs() map[string]layers.ModelConfig {
 		b.Attention = layers.AttentionConfig{Heads: 4, KeyValueHeads: 2, Softcap: 1.5, QKNorm: true, JointNorm: true, Sinks: true, OutputGate: true}
 		c.Tied, b.Norm.Kind, b.FeedForward.Gated, b.FeedForward.Activation = true, "rms", true, layers.SiLU
 	})
+	for _, rank := range []int{3, 32} { // 5 new tokens of rank 32 have keys and values
+		with(fmt.Sprint("latent vectors of ", rank), layers.Rotary{Interleaved: true, Base: 50}, func(_ *layers.ModelConfig, b *layers.BlockConfig) {
+			b.Attention = layers.AttentionConfig{Heads: 2, ValueDim: 3, Latent: &layers.LatentConfig{Rank: rank, RotaryDim: 2, QueryRank: 5}}
+		})
+		with(fmt.Sprint("latent vectors of ", rank, ", everything"), layers.ALiBi{}, func(_ *layers.ModelConfig, b *layers.BlockConfig) {
+			b.Attention = layers.AttentionConfig{Heads: 2, Softcap: 1.5, Sinks: true, OutputGate: true, Window: &window{Left: 3, Right: 1}, Latent: &layers.LatentConfig{Rank: rank, RotaryDim: 1}}
+		})
+	}
 	with("shared norm, scaled", layers.Rotary{}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
 		b.Parallel, b.SharedNorm, b.ResidualScale, c.HeadScale, c.Tied = true, true, 0.4, 3, true
 	})
 	with("experts", layers.Rotary{}, func(_ *layers.ModelConfig, b *layers.BlockConfig) {
 		b.FeedForward = layers.FeedForwardConfig{Hidden: 6, Gated: true, Activation: layers.SiLU, Experts: &layers.ExpertsConfig{Count: 4, Sigmoid: true, Shared: 3}}
+	})
+	with("experts after a dense block", layers.Rotary{}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
+		c.Variants = []layers.BlockVariant{{Blocks: []int{0}, FeedForward: &layers.FeedForwardConfig{Hidden: 5}}}
+		b.FeedForward = layers.FeedForwardConfig{Hidden: 6, Experts: &layers.ExpertsConfig{Count: 4, Groups: 2, TopGroups: 1}}
 	})
 	with("post-norm, tied", layers.Learned{MaxLen: cacheCapacity}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
 		b.PostNorm, c.Tied, c.EmbeddingScale = true, true, 1

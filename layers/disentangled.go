@@ -45,6 +45,9 @@ func (c Disentangled) New(p *Params, dim int, a AttentionConfig) (Positions, err
 	c.MaxDistance = cmp.Or(c.MaxDistance, 128)
 	d := &disentangled{config: c, name: p.scopeName("disentangled positions")}
 	err := cmp.Or(positive(d.name, size{"Dim", dim}), c.buckets().Check(d.name), ops.CheckRate(d.name, c.Dropout))
+	if err == nil && a.Latent != nil {
+		err = fmt.Errorf("%s: attention with Latent can't have them: choose other positions, such as Rotary", d.name)
+	}
 	if err == nil && c.NoKeys && c.NoQueries {
 		err = fmt.Errorf("%s: NoKeys and NoQueries leave nothing: use NoPositions for that", d.name)
 	}

@@ -24,3 +24,6 @@ func (a *MultiHeadAttention) Cached(b *Build, x *G.Node, m Mask) (*G.Node, error
 func (a *MultiHeadAttention) Memory(b *Build, query, memory *G.Node, m Mask) (*G.Node, error) {
 	return a.forwardMemory(b, query, memory, m)
 }
+
+// Bytes returns the memory of the stored keys and values.
+func (c *Cache) Bytes() int { return c.bytes }

@@ -120,12 +120,12 @@ func TestExtremes(t *testing.T) {
 	type window = layers.Window
 	mask := layers.Mask{Causal: true, Window: &window{Left: 2, Right: 1}, Slopes: []float64{0.5, 0.25}, Distances: &layers.Distances{Buckets: 2, MaxDistance: 4}}
 	init := layers.Normal(0.1)
-	attention := layers.AttentionConfig{Heads: 2, QKNorm: true, NormEps: 1e-5, Softcap: 3, Dropout: 0.1, Window: mask.Window, Init: init, OutputInit: init}
+	attention := layers.AttentionConfig{Heads: 2, NormEps: 1e-5, Softcap: 3, Dropout: 0.1, Window: mask.Window, Init: init, OutputInit: init, Latent: &layers.LatentConfig{Rank: 3, RotaryDim: 2, QueryRank: 3}}
 	experts := &layers.ExpertsConfig{Count: 4, Top: 2, Scale: 2, Groups: 2, TopGroups: 1, Shared: 2, Limit: 3, Balance: 0.1}
 	feedForward := layers.FeedForwardConfig{Hidden: 4, Activation: layers.SiLU, Gated: true, Dropout: 0.1, Init: init, OutputInit: init, Experts: experts}
 	block := layers.BlockConfig{Attention: attention, FeedForward: feedForward, ResidualScale: 0.5, Dropout: 0.1}
-	model := layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 3}, Block: block, Dropout: 0.1, Init: init, EmbeddingInit: init, Transform: &layers.TransformConfig{Activation: layers.Tanh, Norm: true}, LogitSoftcap: 3, HeadScale: 0.5}
-	model.Variants = []layers.BlockVariant{{Blocks: []int{0}, Window: mask.Window}}
+	model := layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 2, Positions: layers.Learned{MaxLen: 3}, Block: block, Dropout: 0.1, Init: init, EmbeddingInit: init, Transform: &layers.TransformConfig{Activation: layers.Tanh, Norm: true}, LogitSoftcap: 3, HeadScale: 0.5}
+	model.Variants = []layers.BlockVariant{{Blocks: []int{0}, Window: mask.Window, FeedForward: &feedForward}}
 	model.Projection = &layers.ProjectionConfig{Dim: 4}
 	classifier := layers.SequenceClassifierConfig{Model: model, Pooling: layers.LastPooling, Pad: new(2)}
 	classifier.Model.Outputs = 3
@@ -184,6 +184,11 @@ func TestExtremes(t *testing.T) {
 		}),
 		trying(attention, func(r *trial, c layers.AttentionConfig) *G.Node {
 			return self(r, got(layers.NewMultiHeadAttention(r.p, 4, c)))
+		}),
+		trying(*attention.Latent, func(r *trial, c layers.LatentConfig) *G.Node {
+			a := attention
+			a.Latent = &c
+			return self(r, got(layers.NewMultiHeadAttention(r.p, 4, a)))
 		}),
 		trying(layers.AttentionOptions{Mask: mask, Heads: 2, KeyValueHeads: 2}, attend),
 		trying(mask, func(r *trial, c layers.Mask) *G.Node { return attend(r, layers.AttentionOptions{Mask: c, Heads: 2}) }),
@@ -261,6 +266,7 @@ func TestExtremes(t *testing.T) {
 		cases = append(cases, trying(scheme, func(r *trial, c layers.PositionsConfig) *G.Node {
 			m := model
 			m.Positions, m.Dim, m.Outputs = c, 8, 2
+			m.Block.Attention.Latent, m.Block.Attention.QKNorm = nil, true
 			return got(got(layers.NewEncoder(r.p, m)).Forward(r.b, r.ids(), layers.Mask{}))
 		}))
 	}

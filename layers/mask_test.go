@@ -189,6 +189,7 @@ func TestTheFutureCannotLeak(t *testing.T) {
 		"blocks":         {0, func(c *bench) layers.Mask { return layers.Mask{Blocks: c.blocks(7, 7)} }, layers.AttentionConfig{}},
 		"softcap":        {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{Softcap: 0.5}},
 		"dropout":        {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{Dropout: 0.3}},
+		"latent":         {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{Latent: &layers.LatentConfig{Rank: 3, RotaryDim: 2, QueryRank: 5}}},
 		"sinks and gate": {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{Sinks: true, OutputGate: true}},
 		"all": {1, func(c *bench) layers.Mask {
 			return layers.Mask{
@@ -351,7 +352,7 @@ func TestPaddingCannotMatter(t *testing.T) {
 		})
 	}
 	for name, config := range map[string]layers.AttentionConfig{
-		"grouped heads": {KeyValueHeads: 2}, "softcap": {Softcap: 0.5}, "dropout": {Dropout: 0.3}, "all": {KeyValueHeads: 1, Softcap: 2, Dropout: 0.3},
+		"latent": {Latent: &layers.LatentConfig{Rank: 3, RotaryDim: 2}}, "grouped heads": {KeyValueHeads: 2}, "softcap": {Softcap: 0.5}, "dropout": {Dropout: 0.3}, "all": {KeyValueHeads: 1, Softcap: 2, Dropout: 0.3},
 	} {
 		config.Heads = 4
 		cases = append(cases, hidingCase{

@@ -278,13 +278,19 @@ func (t *Trunk) addSegments(b *Build, x *G.Node, tokens tensor.Shape) (*G.Node, 
 }
 
 // addBlocks makes the blocks in the scopes blocks.0, blocks.1, …, as many as have weights of their own. All blocks need
-// the same memory, up to a norm that a variant leaves out. After the first block, addBlocks therefore knows how much
-// the others need, and returns an error if the machine has less.
+// the same memory, up to what a variant changes. After the first block, and after the first one of a variant, addBlocks
+// therefore knows how much the others need, and returns an error if the machine has less.
 func (t *Trunk) addBlocks(p *Params, c ModelConfig, newBlock blockMaker) error {
-	before := p.set.bytes
 	variants, err := c.variants(p.Scope("positions"), t.name, t.Positions)
 	if err != nil {
 		return err
+	}
+	counts, seen := map[*FeedForwardConfig]int{nil: cmp.Or(c.Shared, c.Layers)}, map[*FeedForwardConfig]bool{}
+	for _, v := range c.Variants {
+		if v.FeedForward != nil {
+			counts[v.FeedForward] += len(v.Blocks)
+			counts[nil] -= len(v.Blocks)
+		}
 	}
 	for i := range c.Layers {
 		own := c.shared(i)
@@ -292,18 +298,20 @@ func (t *Trunk) addBlocks(p *Params, c ModelConfig, newBlock blockMaker) error {
 			t.Blocks = append(t.Blocks, t.Blocks[i-1].again(p, i))
 			continue
 		}
+		before := p.set.bytes
 		v, ok := variants[i]
 		if !ok {
-			v = variant{c.Block, t.Positions}
+			v = variant{block: c.Block, positions: t.Positions}
 		}
 		block, err := newBlock(p.Scope("blocks").Scope(strconv.Itoa(own)), c.Dim, v.block)
 		if err != nil {
 			return err
 		}
-		if i == 0 {
-			if err := memory.Check(p.set.bytes, memory.Product(cmp.Or(c.Shared, c.Layers)-1, p.set.bytes-before)); err != nil {
+		if !seen[v.own] {
+			if err := memory.Check(p.set.bytes, memory.Product(max(counts[v.own]-1, 0), p.set.bytes-before)); err != nil {
 				return fmt.Errorf("%s: %d blocks: %w", t.name, c.Layers, err)
 			}
+			seen[v.own] = true
 		}
 		if block.Attention.Positions = v.positions; own != i {
 			block = block.again(p, i)

@@ -24,13 +24,17 @@ import (
 //
 // Make one with NewMultiHeadAttention.
 type MultiHeadAttention struct {
-	Query, Key, Value *Linear // W_q (H·K, Dim), W_k (G·K, KeyInput), W_v (G·V, ValueInput)
+	Query, Key, Value *Linear // W_q (H·K, Dim), W_k (G·K, KeyInput), W_v (G·V, ValueInput); other inputs with a Latent
 	Output            *Linear // W_o (Dim, H·V); nil with NoOutput
 
 	QueryNorm, KeyNorm *Norm // (K), or (H·K) and (G·K) with JointNorm; nil without QKNorm
 
 	Sinks *Param  // a score for each head, (H); nil for none
 	Gate  *Linear // (H·V, Dim); nil without OutputGate
+
+	// Latent has the parts of latent attention; nil for none. The input of Key and Value is then C wide, and the input
+	// of Query is Q wide if there is a QueryRank.
+	Latent *Latent
 
 	DistanceKeys, DistanceQueries *Linear // for Disentangled positions, in place of Key and Query; nil for none
 
@@ -63,7 +67,7 @@ type AttentionConfig struct {
 	// QKNorm applies one Norm of kind rms to the queries of all heads and a second one to the keys, before any rotation
 	// (Henry et al., 2020; Dehghani et al., 2023). It adds the parameters querynorm.weight and keynorm.weight.
 	QKNorm  bool    `json:"qk_norm,omitzero"`
-	NormEps float64 `json:"norm_eps,omitzero"` // Eps of these Norms; 1e-6 if 0
+	NormEps float64 `json:"norm_eps,omitzero"` // Eps of these Norms, or of the Norms of Latent; 1e-6 if 0
 
 	// JointNorm lets these Norms normalise all heads of a token together, with weights (H·K) and (G·K), as in OLMo 2
 	// (2024). It needs QKNorm.
@@ -77,6 +81,8 @@ type AttentionConfig struct {
 	// (Qiu et al., Gated Attention, 2025; Qwen3-Next). It adds the parameters gate.weight and, unless NoBias,
 	// gate.bias.
 	OutputGate bool `json:"output_gate,omitzero"`
+
+	Latent *LatentConfig `json:"latent,omitzero"` // keys and values from latent vectors; nil for none
 
 	TieQueryKey bool `json:"tie_query_key,omitzero"` // use one layer for Query and Key: W_k is W_q and b_k is b_q
 
@@ -115,6 +121,15 @@ func (c AttentionConfig) HeadWidth(dim int) (width int, whole bool) {
 	return dim / heads, dim%heads == 0
 }
 
+// PositionWidth returns the width of the part of a head's queries and keys that positions change: HeadWidth or, with
+// Latent, RotaryDim.
+func (c AttentionConfig) PositionWidth(dim int) (width int, whole bool) {
+	if c.Latent != nil {
+		return c.Latent.RotaryDim, true
+	}
+	return c.HeadWidth(dim)
+}
+
 // withDefaults replaces sizes of 0 by their defaults, for queries of width dim. It returns an error if the sizes don't
 // fit together.
 func (c AttentionConfig) withDefaults(layer string, dim int) (AttentionConfig, error) {
@@ -143,7 +158,7 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 	switch {
 	case err != nil:
 		return nil, err
-	case c.NormEps != 0 && !c.QKNorm:
+	case c.NormEps != 0 && !c.QKNorm && c.Latent == nil:
 		return nil, fmt.Errorf("%s: NormEps needs QKNorm: set QKNorm or leave NormEps at 0, got %v", a.name, c.NormEps)
 	case c.JointNorm && !c.QKNorm:
 		return nil, fmt.Errorf("%s: JointNorm needs QKNorm: set QKNorm or leave out JointNorm", a.name)
@@ -164,6 +179,14 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 		return nil, err
 	}
 
+	queryInput, keyInput, valueInput := dim, c.KeyInput, c.ValueInput
+	if l := c.Latent; l != nil {
+		if a.Latent, err = newLatent(p, a.name, dim, c); err != nil {
+			return nil, err
+		}
+		queryInput, keyInput, valueInput = cmp.Or(l.QueryRank, dim), l.Rank, l.Rank
+		a.options.Scale = cmp.Or(c.Scale, 1/math.Sqrt(float64(c.HeadDim+l.RotaryDim))) // also for keys that aren't so wide
+	}
 	type part struct {
 		layer   **Linear
 		name    string
@@ -171,9 +194,9 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 		init    Init
 	}
 	parts := []part{
-		{&a.Query, "query", dim, memory.Product(c.Heads, c.HeadDim), c.Init},
-		{&a.Key, "key", c.KeyInput, memory.Product(c.KeyValueHeads, c.HeadDim), c.Init},
-		{&a.Value, "value", c.ValueInput, memory.Product(c.KeyValueHeads, c.ValueDim), c.Init},
+		{&a.Query, "query", queryInput, memory.Product(c.Heads, c.HeadDim), c.Init},
+		{&a.Key, "key", keyInput, memory.Product(c.KeyValueHeads, c.HeadDim), c.Init},
+		{&a.Value, "value", valueInput, memory.Product(c.KeyValueHeads, c.ValueDim), c.Init},
 		{&a.Output, "output", memory.Product(c.Heads, c.ValueDim), dim, c.OutputInit.or(c.Init)},
 		{&a.Gate, "gate", dim, memory.Product(c.Heads, c.ValueDim), c.Init},
 	}
@@ -193,6 +216,8 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 		}
 		noBias := c.NoBias
 		switch {
+		case c.Latent != nil && (part.name == "query" || part.name == "key" || part.name == "value"):
+			noBias = true
 		case part.name == "output" && c.OutputBias != nil:
 			noBias = !*c.OutputBias
 		case part.name == "key" || part.name == "distancekeys":
@@ -242,8 +267,18 @@ func (a *MultiHeadAttention) Forward(b *Build, query, key, value *G.Node, m Mask
 }
 
 // attend computes attention in every head, and gates and projects the outputs. The argument query is the layer's input.
-func (a *MultiHeadAttention) attend(b *Build, query, q, k, v *G.Node, m Mask) (heads *G.Node, err error) {
+func (a *MultiHeadAttention) attend(b *Build, query, q, k, v *G.Node, m Mask) (*G.Node, error) {
+	heads, err := a.weigh(b, q, k, v, m, a.groups)
+	if err != nil {
+		return nil, err
+	}
+	return a.finish(b, query, heads)
+}
+
+// weigh computes attention in every head, with the given number of heads of keys and values.
+func (a *MultiHeadAttention) weigh(b *Build, q, k, v *G.Node, m Mask, groups int) (heads *G.Node, err error) {
 	o := a.options
+	o.KeyValueHeads = groups
 	if o.Sinks, err = b.Bind(q.Graph(), a.Sinks); err != nil {
 		return nil, err
 	}
@@ -258,10 +293,13 @@ func (a *MultiHeadAttention) attend(b *Build, query, q, k, v *G.Node, m Mask) (h
 			return nil, err
 		}
 		b.captured = append(b.captured, AttentionWeights{Layer: a.scope, Weights: st.Dropped})
-		heads = st.Output
-	} else if heads, err = ScaledDotProduct(b, q, k, v, o); err != nil { // (B, T, H·K), (B, S, G·K), (B, S, G·V) -> (B, T, H·V)
-		return nil, err
+		return st.Output, nil
 	}
+	return ScaledDotProduct(b, q, k, v, o) // (B, T, H·K), (B, S, G·K), (B, S, G·V) -> (B, T, H·V)
+}
+
+// finish gates and projects the outputs of the heads.
+func (a *MultiHeadAttention) finish(b *Build, query, heads *G.Node) (*G.Node, error) {
 	if a.Gate != nil {
 		gate, err := a.Gate.Forward(b, query) // (B, T, Dim) -> (B, T, H·V)
 		if err != nil {
@@ -278,8 +316,16 @@ func (a *MultiHeadAttention) attend(b *Build, query, q, k, v *G.Node, m Mask) (h
 }
 
 // queries projects queries, normalises each head and rotates them by their positions: (B, T, Dim) -> (B, T, H·K). It
-// also returns the queries that are only projected.
+// also returns the queries that are only projected, or nil with Latent.
 func (a *MultiHeadAttention) queries(b *Build, x, positions *G.Node) (q, projected *G.Node, err error) {
+	if a.Latent != nil {
+		content, rotary, err := a.latentQueries(b, x, positions)
+		if err != nil {
+			return nil, nil, err
+		}
+		q, err = a.join(b, content, rotary, a.heads)
+		return q, nil, err
+	}
 	if projected, err = a.project(b, a.Query, "the query", x, nil); err != nil {
 		return nil, nil, err
 	}
@@ -290,6 +336,13 @@ func (a *MultiHeadAttention) queries(b *Build, x, positions *G.Node) (q, project
 // keysAndValues projects, normalises and rotates keys: (B, S, KeyInput) -> (B, S, G·K). It only projects values: (B, S,
 // ValueInput) -> (B, S, G·V). The argument query is the projected query, or nil if its gradient isn't needed.
 func (a *MultiHeadAttention) keysAndValues(b *Build, key, value, positions, query *G.Node) (k, v *G.Node, err error) {
+	if a.Latent != nil {
+		c, rotary, err := a.latents(b, key, value, positions)
+		if err != nil {
+			return nil, nil, err
+		}
+		return a.expand(b, c, rotary)
+	}
 	if a.Key == a.Query { // then it is the same node if its input is the same
 		query = nil
 	}

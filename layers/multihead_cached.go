@@ -23,12 +23,19 @@ func (a *MultiHeadAttention) forwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 	if m.Offset != 0 || m.Offsets != nil {
 		return fail(errors.New("the mask of cached attention can't have an offset: the Cache sets the positions of the tokens"))
 	}
-	if err := checkSequence(a.name, "the input", x, a.Query.Weight.Value.Dtype(), a.Query.Weight.Value.Shape()[1]); err != nil {
+	if err := checkSequence(a.name, "the input", x, a.Query.Weight.Value.Dtype(), a.inputWidth()); err != nil {
 		return nil, err
 	}
 	positions, err := b.Cache.positions(b, x.Graph(), x.Shape()[:x.Dims()-1])
 	if err != nil {
 		return fail(err)
+	}
+	m.Causal = true
+	if m.Offsets, _, err = b.Cache.nodes(x.Graph()); err != nil {
+		return fail(err)
+	}
+	if a.Latent != nil {
+		return a.latentCached(b, x, positions, m)
 	}
 	q, _, err := a.queries(b, x, positions)
 	if err != nil {
@@ -42,10 +49,6 @@ func (a *MultiHeadAttention) forwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 		return fail(err)
 	}
 	if v, err = b.Cache.append(b, a.scope+".values", a.Value.Weight, v); err != nil {
-		return fail(err)
-	}
-	m.Causal = true
-	if m.Offsets, _, err = b.Cache.nodes(x.Graph()); err != nil {
 		return fail(err)
 	}
 	if m, err = a.mask(b, q, k, positions, m); err != nil {

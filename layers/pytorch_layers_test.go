@@ -188,3 +188,11 @@ func gatedAttentionSubject(t *testing.T, f fixture, p *layers.Params, b *layers.
 	f.fill(t, p)
 	return one(must.Get(a.Forward(b, inputs["query"], inputs["query"], inputs["query"], layers.Mask{Causal: true}))(t))
 }
+
+func latentSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
+	c := layers.AttentionConfig{Heads: f.Config.Heads, HeadDim: f.Config.Key, ValueDim: f.Config.Value, NoBias: !f.Config.Bias, Latent: f.Config.Latent}
+	a := must.Get(layers.NewMultiHeadAttention(p, f.Config.Dim, c))(t)
+	a.Positions = layers.Rotary{Base: f.Config.Base, Interleaved: f.Config.Interleaved}
+	f.fill(t, p)
+	return one(must.Get(a.Forward(b, inputs["query"], inputs["query"], inputs["query"], layers.Mask{Causal: true}))(t))
+}

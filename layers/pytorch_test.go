@@ -33,6 +33,7 @@ type fixture struct {
 		MaxDistance                 int `json:"max_distance"`
 		Scaling                     layers.RotaryScaling
 		Experts                     *layers.ExpertsConfig
+		Latent                      *layers.LatentConfig
 	}
 	Inputs, Params, Outputs, Weighting, Grads map[string]array
 }
@@ -111,6 +112,7 @@ func TestPyTorch(t *testing.T) {
 		{"score", scoreSubject},
 		{"experts", expertsSubject},
 		{"gated_attention", gatedAttentionSubject},
+		{"latent", latentSubject},
 	} {
 		family.compare(t, false)
 	}
@@ -127,6 +129,7 @@ func TestPyTorchComposed(t *testing.T) {
 		{"documents", maskedSubject},
 		{"score", scoreSubject},
 		{"gated_attention", gatedAttentionSubject},
+		{"latent", latentSubject},
 	} {
 		family.compare(t, true)
 	}

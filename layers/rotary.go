@@ -45,7 +45,8 @@ func (r Rotary) New(_ *Params, dim int, a AttentionConfig) (Positions, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, r.check(rotaryName, a.HeadDim)
+	width, _ := a.PositionWidth(dim)
+	return r, r.check(rotaryName, width)
 }
 
 const rotaryName = "rotary positions"

@@ -1,10 +1,12 @@
 package layers
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
 	"github.com/heed-go/heed/internal/choices"
+	"github.com/heed-go/heed/internal/memory"
 )
 
 // A BlockVariant describes blocks of a model that differ from the others, such as the blocks that see all keys in a
@@ -17,6 +19,10 @@ type BlockVariant struct {
 	// Positions replaces the model's position scheme in self-attention: a Rotary, ALiBi or NoPositions. nil means the
 	// model's scheme. The embeddings always get the positions of the model's scheme.
 	Positions PositionsConfig `json:"positions,omitzero"`
+
+	// FeedForward replaces the FeedForward of the blocks, such as one layer in place of experts in the first blocks
+	// (DeepSeekMoE, 2024); nil means the same as in other blocks.
+	FeedForward *FeedForwardConfig `json:"feed_forward,omitzero"`
 
 	// NoNorm1 leaves out the norm of self-attention's input, and its parameters. ModernBERT's first block has no such
 	// norm, because the embeddings have one (Warner et al., 2024). There must be no PostNorm.
@@ -48,10 +54,29 @@ func (v *BlockVariant) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// HiddenWidths returns the means, over all blocks, of what ExpertsConfig.Sizes returns for their feed-forward layers.
+func (c ModelConfig) HiddenWidths() (whole, active float64) {
+	add := func(f FeedForwardConfig, blocks int) {
+		x, y := f.Experts.Sizes(cmp.Or(f.Hidden, memory.Product(4, c.Dim)))
+		share := float64(blocks) / float64(max(c.Layers, 1))
+		whole, active = whole+share*float64(x), active+share*float64(y)
+	}
+	others := max(c.Layers, 1)
+	for _, v := range c.Variants {
+		if v.FeedForward != nil {
+			add(*v.FeedForward, len(v.Blocks))
+			others -= len(v.Blocks)
+		}
+	}
+	add(c.Block.FeedForward, others)
+	return whole, active
+}
+
 // A variant is the configuration of one block.
 type variant struct {
 	block     BlockConfig
 	positions Positions
+	own       *FeedForwardConfig // of the BlockVariant
 }
 
 // variants returns the configurations of the blocks in c.Variants, by their numbers. The argument positions is the
@@ -62,8 +87,11 @@ func (c ModelConfig) variants(p *Params, name string, positions Positions) (map[
 		fail := func(format string, args ...any) (map[int]variant, error) {
 			return nil, fmt.Errorf("%s: Variants[%d]: %w", name, i, fmt.Errorf(format, args...))
 		}
-		changed := variant{c.Block, positions}
+		changed := variant{c.Block, positions, v.FeedForward}
 		changed.block.Attention.Window, changed.block.noNorm1 = v.Window, v.NoNorm1
+		if v.FeedForward != nil {
+			changed.block.FeedForward = *v.FeedForward
+		}
 		switch v.Positions.(type) {
 		case nil:
 		case Rotary, ALiBi, NoPositions: // these don't change embeddings, and have no parameters

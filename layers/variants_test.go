@@ -22,7 +22,10 @@ func TestVariants(t *testing.T) {
 		e := must.Get(layers.NewEncoder(b.p, c))(t)
 		return read(t, b.node(e.Forward(b.b, b.ints("ids", []int{1, 2, 3, 4, 5, 6}, 2, 3), layers.Mask{})))[0]
 	}
+	narrow := with(near, base.Positions)
+	narrow.Block.FeedForward.Hidden = 5
 	for name, tc := range map[string]struct{ variants, same layers.ModelConfig }{
+		"narrow layers":  {with(near, base.Positions, layers.BlockVariant{Blocks: []int{0, 1, 2}, Window: near, FeedForward: &layers.FeedForwardConfig{Hidden: 5}}), narrow},
 		"another window": {with(near, base.Positions, layers.BlockVariant{Blocks: []int{2, 0, 1}, Window: wide}), with(wide, base.Positions)},
 		"no window":      {with(near, base.Positions, layers.BlockVariant{Blocks: []int{0, 1}}, layers.BlockVariant{Blocks: []int{2}}), with(nil, base.Positions)},
 		"rotary":         {with(near, layers.NoPositions{}, layers.BlockVariant{Blocks: []int{0, 1, 2}, Window: near, Positions: base.Positions}), with(near, base.Positions)},
@@ -38,6 +41,14 @@ func TestVariants(t *testing.T) {
 				t.Error("the variants change nothing")
 			}
 		})
+	}
+}
+
+func TestHiddenWidths(t *testing.T) {
+	c := layers.ModelConfig{Dim: 4, Layers: 4, Block: layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Hidden: 6, Experts: &layers.ExpertsConfig{Count: 5, Top: 2, Shared: 2}}},
+		Variants: []layers.BlockVariant{{Blocks: []int{0}, FeedForward: &layers.FeedForwardConfig{}}, {Blocks: []int{2}}}}
+	if whole, active := c.HiddenWidths(); whole != (16+3*32)/4.0 || active != (16+3*14)/4.0 {
+		t.Errorf("the mean widths are %v and %v, want 28 and 14.5", whole, active)
 	}
 }
 
@@ -71,6 +82,8 @@ func TestVariantErrors(t *testing.T) {
 		"one's own positions":   {[]variant{{Blocks: []int{1}, Positions: backwards{}}}, false, []string{"Variants[0]", "Rotary, ALiBi or NoPositions", "backwards"}},
 		"rotary":                {[]variant{{Blocks: []int{1}, Positions: layers.Rotary{Dim: 6}}}, false, []string{"Variants[0]", "rotary positions", "6"}},
 		"window":                {[]variant{{Blocks: []int{1}, Window: &window{Left: -2}}}, false, []string{"blocks.1.attention", "Window", "Left:-2"}},
+		"feed-forward":          {[]variant{{Blocks: []int{1}, FeedForward: &layers.FeedForwardConfig{Hidden: 1 << 60}}}, false, []string{"memory"}},
+		"experts":               {[]variant{{Blocks: []int{1}, FeedForward: &layers.FeedForwardConfig{Experts: &layers.ExpertsConfig{}}}}, false, []string{"blocks.1.feedforward", "Count"}},
 		"post-norm":             {[]variant{{Blocks: []int{1}, NoNorm1: true}}, true, []string{"Variants[0]", "NoNorm1", "PostNorm"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ type architecture struct {
 	class    string // the class that a config.json without architectures means
 	causal   bool   // tokens attend only to themselves and to earlier tokens
 	prefix   string // of the names of tensors, except those of heads; files may leave it out
+	further  bool   // files may have blocks after the last one, which aren't used
 	defaults string // values of missing keys, as JSON; a key whose default is null may be left out
 
 	ownPretraining bool // models whose class ends in ForPreTraining have a head that doesn't open, and open without it

@@ -168,6 +168,13 @@ func TestUnsupported(t *testing.T) {
 		{"rope_parameters", `{"model_type": "gpt_oss", "rope_parameters": null}`, nil},
 		{"swiglu_alpha", `{"model_type": "gpt_oss", "swiglu_alpha": 1.5}`, nil},
 		{"mlp_only_layers", `{"model_type": "qwen3_moe", "mlp_only_layers": [1]}`, nil},
+		{"quantization_config", `{"model_type": "deepseek_v3", "quantization_config": {"quant_method": "fp8"}}`, nil},
+		{"topk_method", `{"model_type": "deepseek_v2", "topk_method": "noaux_tc"}`, nil},
+		{"topk_method", `{"model_type": "deepseek_v3", "topk_method": "greedy"}`, nil},
+		{"scoring_func", `{"model_type": "deepseek_v3", "scoring_func": "softmax"}`, nil},
+		{"mlp_bias", `{"model_type": "deepseek_v2", "mlp_bias": true}`, nil},
+		{"num_key_value_heads", `{"model_type": "deepseek_v2", "num_key_value_heads": 4}`, nil},
+		{"mscale_all_dim", `{"model_type": "deepseek_v2", "rope_scaling": {"type": "yarn", "factor": 4, "original_max_position_embeddings": 512, "mscale_all_dim": -10}}`, nil},
 		{"clip_qkv", `{"model_type": "olmoe", "clip_qkv": 8}`, nil},
 		{"architectures", `{"model_type": "llama", "architectures": ["LlamaForTokenClassification"]}`, nil},
 		{"rope_type", `{"model_type": "llama", "rope_scaling": {"rope_type": "longrope", "factor": 2}}`, nil},
@@ -328,6 +335,15 @@ func TestHostile(t *testing.T) {
 		{`{"model_type": "qwen2", "num_hidden_layers": 1000000000}`, "at most 10000 layers", nil},
 		{`{"model_type": "gpt_neo", "num_layers": 1000000000}`, "attention_types must be", nil},
 		{`{"model_type": "gpt_neo", "attention_types": [[["global"], 2147483647]]}`, "attention_types must be", nil},
+		{`{"model_type": "deepseek_v3", "num_hidden_layers": 1000000000}`, "at most 10000 layers", nil},
+		{`{"model_type": "deepseek_v3", "n_shared_experts": 2147483647}`, "n_shared_experts must be at most 1048576", nil},
+		{`{"model_type": "deepseek_v3", "moe_intermediate_size": 2147483647}`, "moe_intermediate_size must be at most 1048576", nil},
+		{`{"model_type": "deepseek_v3", "kv_lora_rank": 2147483647, "qk_nope_head_dim": 2147483647}`, "but the files hold", nil},
+		{`{"model_type": "deepseek_v3", "n_group": 0}`, "n_group must be a number that divides the 256 experts into groups of at least 2", nil},
+		{`{"model_type": "deepseek_v3", "topk_group": 9}`, "topk_group must be from 1 to 8", nil},
+		{`{"model_type": "deepseek_v3", "num_experts_per_tok": 200}`, "num_experts_per_tok must be at most 128", nil},
+		{`{"model_type": "deepseek_v3", "num_experts_per_tok": 0}`, "num_experts_per_tok must be a whole number from 1", nil},
+		{`{"model_type": "deepseek_v3", "rope_scaling": {"rope_type": "yarn", "factor": 1e300, "mscale_all_dim": 1e300}}`, "isn't supported", nil},
 		{`{"model_type": "gpt2", "n_positions": 2147483647, "n_layer": 1}`, "but the files hold", nil},
 		{`{"model_type": 3}`, "model_type must be a string", nil},
 		{`{}`, "model_type is missing", nil},
@@ -378,8 +394,14 @@ func TestMemory(t *testing.T) {
 		if weights > all || weights < all*3/4 {
 			t.Errorf("%d bytes of weights, want at most %d and not much less", weights, all)
 		}
-		key := m.Params.All()[slices.IndexFunc(m.Params.All(), func(q *layers.Param) bool { return strings.HasSuffix(q.Name, "key.weight") })]
-		if want := 2 * 4 * m.Model.Layers * key.Value.Shape()[0]; perToken != want {
+		width := func(layer string) int {
+			return m.Params.All()[slices.IndexFunc(m.Params.All(), func(q *layers.Param) bool { return strings.HasSuffix(q.Name, layer+".weight") })].Value.Shape()[0]
+		}
+		numbers := 2 * width("key")
+		if m.Model.Block.Attention.Latent != nil {
+			numbers = width(".latent") + width(".rotarykey")
+		}
+		if want := 4 * m.Model.Layers * numbers; perToken != want {
 			t.Errorf("%d bytes per token, want %d", perToken, want)
 		}
 	})

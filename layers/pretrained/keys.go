@@ -155,6 +155,7 @@ func (k *keys) done() error {
 type (
 	not    bool    // the opposite
 	none   float64 // null for 0
+	zero   int     // null for 0
 	ids    []int   // one token id or a list of them; negative ids mean none
 	id     int     // null for −1; the first of a list
 	signed int     // a whole number, also below 0
@@ -190,6 +191,10 @@ func written(v any) any {
 	case *none:
 		if *v != 0 {
 			return written((*float64)(v))
+		}
+	case *zero:
+		if *v != 0 {
+			return int(*v)
 		}
 	case *bool:
 		return *v
@@ -233,6 +238,8 @@ func (k *keys) read(name string, value, v any) {
 		want = set(v, x, err == nil, "a finite number")
 	case *none:
 		k.read(name, value, (*float64)(v))
+	case *zero:
+		k.read(name, value, (*int)(v))
 	case *bool:
 		x, ok := value.(bool)
 		want = set(v, x, ok, "true or false")

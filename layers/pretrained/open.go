@@ -206,23 +206,28 @@ func (c Config) check(fsys fs.FS, files []string, dtype tensor.Dtype) error {
 func (c Config) Memory(dtype tensor.Dtype) (weights, perToken int) {
 	m := settled(c.Model, c.Head)
 	a, f := m.Block.Attention, m.Block.FeedForward
-	matrices, tables := 2, 1
-	if f.Gated {
-		matrices = 3
-	}
+	tables := 1
 	if (c.Head == "text" || c.Head == "mask") && !m.Tied {
 		tables = 2
 	}
-	hidden, _ := f.Experts.Sizes(f.Hidden)
 	width := int(dtype.Size())
 	sum := func(x, y int) int { return x + min(y, math.MaxInt-x) }
-	block := sum(memory.Product(2, m.Dim, a.HeadDim, sum(a.Heads, a.KeyValueHeads)), memory.Product(matrices, m.Dim, hidden))
-	for _, own := range []bool{a.DistanceKeys, a.DistanceQueries} {
-		if own {
-			block = sum(block, memory.Product(m.Dim, a.HeadDim, a.Heads))
+	matrices := func(f layers.FeedForwardConfig) int {
+		hidden, _ := f.Experts.Sizes(f.Hidden)
+		if f.Gated {
+			return memory.Product(3, m.Dim, hidden)
+		}
+		return memory.Product(2, m.Dim, hidden)
+	}
+	attention, perToken := a.Sizes(m.Dim)
+	numbers, blocks := memory.Product(m.Shared, attention), m.Shared
+	for _, v := range m.Variants {
+		if v.FeedForward != nil {
+			blocks = max(blocks-len(v.Blocks), 0)
+			numbers = sum(numbers, memory.Product(len(v.Blocks), matrices(*v.FeedForward)))
 		}
 	}
-	numbers := sum(memory.Product(m.Shared, block), memory.Product(tables, m.Vocab, m.EmbeddingWidth()))
+	numbers = sum(numbers, sum(memory.Product(blocks, matrices(f)), memory.Product(tables, m.Vocab, m.EmbeddingWidth())))
 	numbers = sum(numbers, memory.Product(learnedLen(m), m.EmbeddingWidth()))
 	if m.Projection != nil {
 		numbers = sum(numbers, memory.Product(m.Projection.Dim, m.Dim))
@@ -230,5 +235,5 @@ func (c Config) Memory(dtype tensor.Dtype) (weights, perToken int) {
 	if d := distancesOf(m); d != nil {
 		numbers = sum(numbers, memory.Product(2, cmp.Or(d.Buckets, d.MaxDistance), m.Dim))
 	}
-	return memory.Product(numbers, width), memory.Product(2, m.Layers, a.KeyValueHeads, a.HeadDim, width)
+	return memory.Product(numbers, width), memory.Product(m.Layers, perToken, width)
 }

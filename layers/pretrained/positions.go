@@ -22,7 +22,7 @@ func (k *keys) rotation(c *Config, positions layers.PositionsConfig, p *keys, th
 	if k.writing && !ok {
 		return positions
 	}
-	head, _ := c.Model.Block.Attention.HeadWidth(max(c.Model.Dim, 1))
+	head, _ := c.Model.Block.Attention.PositionWidth(max(c.Model.Dim, 1))
 	rotated := 1.0
 	if k.writing {
 		rotated = float64(r.Dim) / float64(head)

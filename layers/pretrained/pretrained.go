@@ -39,6 +39,8 @@ var architectures = choices.Table[architecture]{
 	{Name: "glm4", Value: glm4},
 	{Name: "ernie4_5", Value: ernie45},
 	{Name: "stablelm", Value: stableLM},
+	{Name: "deepseek_v2", Value: deepseekV2},
+	{Name: "deepseek_v3", Value: deepseekV3},
 	{Name: "granite", Value: granite},
 	{Name: "cohere2", Value: cohere2},
 }

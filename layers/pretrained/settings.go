@@ -71,8 +71,16 @@ var settings = map[string][]setting{
 		{keys: "mlp_only_layers", only: `[]`},
 		{keys: "max_window_layers", why: "the reference library's attention doesn't use it"},
 	},
-	"phi3":       {{keys: "original_max_position_embeddings", why: "for longrope, which rope_type refuses"}},
-	"olmoe":      {{keys: "clip_qkv", only: `null`}},
+	"phi3":  {{keys: "original_max_position_embeddings", why: "for longrope, which rope_type refuses"}},
+	"olmoe": {{keys: "clip_qkv", only: `null`}},
+	"deepseek_v2": {
+		{keys: "qk_head_dim", why: "the sum of two other keys"},
+		{keys: "n_group topk_group", why: "for a topk_method with groups, where they are read"},
+	},
+	"deepseek_v3": {
+		{keys: "qk_head_dim", why: "the sum of two other keys"},
+		{keys: "num_mtp_layers num_nextn_predict_layers", why: "counts blocks after the last one, which aren't used"},
+	},
 	"electra":    {{keys: "summary_activation summary_first_dropout summary_last_dropout summary_proj_to_labels summary_type summary_use_proj", why: "belongs to a head that doesn't open"}},
 	"albert":     {{keys: "inner_group_num", only: `1`}, {keys: "classifier_dropout_prob", why: "only for training"}},
 	"deberta":    {{keys: "talking_head", only: `false`}, {keys: "cls_dropout pooler_dropout", why: "only for training"}},

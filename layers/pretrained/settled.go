@@ -16,7 +16,7 @@ func settled(m layers.ModelConfig, head string) layers.ModelConfig {
 	a.KeyValueHeads = cmp.Or(a.KeyValueHeads, a.Heads)
 	a.HeadDim, _ = a.HeadWidth(m.Dim)
 	a.ValueDim = cmp.Or(a.ValueDim, a.HeadDim)
-	products := 1 // in a score
+	products, width := 1, a.HeadDim // of a score, and of a head
 	if d := distancesOf(m); d != nil {
 		for _, left := range []bool{d.NoKeys, d.NoQueries} {
 			if !left {
@@ -24,20 +24,18 @@ func settled(m layers.ModelConfig, head string) layers.ModelConfig {
 			}
 		}
 	}
-	a.Scale = cmp.Or(a.Scale, 1/math.Sqrt(float64(products*a.HeadDim)))
-	if a.QKNorm {
+	if a.Latent != nil {
+		width += a.Latent.RotaryDim
+	}
+	a.Scale = cmp.Or(a.Scale, 1/math.Sqrt(float64(products*width)))
+	if a.QKNorm || a.Latent != nil {
 		a.NormEps = cmp.Or(a.NormEps, 1e-6)
 	}
 	if a.OutputBias == nil {
 		bias := !a.NoBias
 		a.OutputBias = &bias
 	}
-	f.Hidden = cmp.Or(f.Hidden, 4*m.Dim)
-	if f.Experts != nil {
-		x := *f.Experts
-		x.Top, x.Scale = cmp.Or(x.Top, min(2, x.Count)), cmp.Or(x.Scale, 1)
-		f.Experts = &x
-	}
+	settleFeedForward(f, m.Dim)
 	if n.Kind == "rms" {
 		n.NoBias, n.Eps = false, cmp.Or(n.Eps, 1e-6)
 	} else {
@@ -59,13 +57,33 @@ func settled(m layers.ModelConfig, head string) layers.ModelConfig {
 	if m.Outputs > 0 {
 		m.HeadScale = cmp.Or(m.HeadScale, 1)
 	}
-	m.Positions = settledPositions(m.Positions, a.HeadDim)
+	rotated, _ := a.PositionWidth(m.Dim)
+	m.Positions = settledPositions(m.Positions, rotated)
 	m.Variants = slices.Clone(m.Variants)
 	for i, v := range m.Variants {
-		m.Variants[i].Positions = settledPositions(v.Positions, a.HeadDim)
+		m.Variants[i].Positions = settledPositions(v.Positions, rotated)
+		if v.FeedForward != nil {
+			own := *v.FeedForward
+			own.Dropout = 0
+			settleFeedForward(&own, m.Dim)
+			m.Variants[i].FeedForward = &own
+		}
 	}
-	m.Init, m.EmbeddingInit, a.Init, a.OutputInit, f.Init, f.OutputInit = layers.Init{}, layers.Init{}, layers.Init{}, layers.Init{}, layers.Init{}, layers.Init{}
+	m.Init, m.EmbeddingInit, a.Init, a.OutputInit = layers.Init{}, layers.Init{}, layers.Init{}, layers.Init{}
 	return m
+}
+
+func settleFeedForward(f *layers.FeedForwardConfig, dim int) {
+	f.Hidden = cmp.Or(f.Hidden, 4*dim)
+	if f.Experts != nil {
+		x := *f.Experts
+		x.Top, x.Scale = cmp.Or(x.Top, min(2, x.Count)), cmp.Or(x.Scale, 1)
+		if x.Groups == 1 {
+			x.Groups, x.TopGroups = 0, 0
+		}
+		f.Experts = &x
+	}
+	f.Init, f.OutputInit = layers.Init{}, layers.Init{}
 }
 
 func settledPositions(p layers.PositionsConfig, head int) layers.PositionsConfig {

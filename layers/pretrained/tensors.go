@@ -34,6 +34,9 @@ func (c Config) tensors(p *layers.Params) ([]layers.Tensor, error) {
 		}
 	}
 	for _, line := range a.names {
+		if l := c.Model.Block.Attention.Latent; l != nil && l.QueryRank == 0 {
+			line = strings.Replace(line, "q_b_proj|layers.{i}.self_attn.q_proj", "q_proj", 1)
+		}
 		add(line, scope, prefixes...)
 	}
 	for _, line := range a.heads[c.Head] {
@@ -71,7 +74,11 @@ func (c Config) checkUnused(names []string) error {
 		}
 	}
 	for _, name := range names {
-		if known[anyBlock(strings.TrimPrefix(name, a.prefix))] {
+		bare := strings.TrimPrefix(name, a.prefix)
+		if n, err := strconv.Atoi(strings.Split(bare+".", ".")[1]); a.further && err == nil && n >= c.Model.Layers {
+			continue // of a block that isn't used
+		}
+		if known[anyBlock(bare)] {
 			return fmt.Errorf("config.json describes a model of %d layers without the tensor %.100q, but the weights have it: download config.json and the weights of one model",
 				c.Model.Layers, name)
 		}
@@ -100,13 +107,18 @@ func (c Config) layer(p *layers.Params, named map[string]bool, line string, pref
 	if f := settled(c.Model, c.Head).Block.FeedForward; f.Experts != nil {
 		experts, hidden = f.Experts.Count, f.Hidden
 	}
+	single := strings.Contains(fields[1], "{e}")
 	for _, last := range []string{"", ".weight", ".bias"} {
 		var t layers.Tensor
 		for i, part := range parts {
 			if i > 0 {
 				part = scope + part
 			}
-			if part += last; p.Get(part) != nil && !named[part] {
+			q := p.Get(part + last)
+			if single && q != nil && q.Value.Dims() == 2 {
+				continue // this block has no experts
+			}
+			if part += last; q != nil && !named[part] {
 				t.Params, named[part] = append(t.Params, part), true
 			}
 		}
@@ -144,7 +156,7 @@ func (c Config) layer(p *layers.Params, named map[string]bool, line string, pref
 				}
 			}
 		}
-		if !strings.Contains(fields[1], "{e}") {
+		if !single {
 			tensors = append(tensors, t)
 			continue
 		}

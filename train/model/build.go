@@ -84,7 +84,9 @@ func (c *Config) leastParams(l data.Layout) float64 {
 	}
 	width := cmp.Or(a.HeadDim, c.Model.Dim/a.Heads)
 	heads := float64(a.Heads) * float64(width+cmp.Or(a.ValueDim, width))
-	f := c.Model.Block.FeedForward
-	hidden, _ := f.Experts.Sizes(cmp.Or(f.Hidden, 4*c.Model.Dim))
-	return dim*blocks*(heads+2*float64(hidden)) + float64(c.Model.EmbeddingWidth())*float64(l.Tokens)
+	if l := a.Latent; l != nil { // of queries, keys and values, only the latent vectors need to be as wide as the model
+		heads += float64(l.Rank) - float64(a.Heads)*float64(width)
+	}
+	hidden, _ := c.Model.HiddenWidths()
+	return dim*blocks*(heads+2*hidden) + float64(c.Model.EmbeddingWidth())*float64(l.Tokens)
 }

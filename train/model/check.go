@@ -46,6 +46,15 @@ func (c *Config) Check(decided bool) error {
 	); err != nil {
 		return err
 	}
+	if l := a.Latent; l != nil {
+		if err := cmp.Or(
+			setting.Between("model.block.attention.latent.rank", l.Rank, 1, 1<<14),
+			setting.Between("model.block.attention.latent.rotary_dim", l.RotaryDim, 1, 1<<14),
+			setting.Between("model.block.attention.latent.query_rank", l.QueryRank, 0, 1<<14),
+		); err != nil {
+			return err
+		}
+	}
 	if e := f.Experts; e != nil {
 		if err := cmp.Or(setting.Between("model.block.feed_forward.experts", e.Count, 1, 1<<10), setting.Between("model.block.feed_forward.experts.shared", e.Shared, 0, 1<<16)); err != nil {
 			return err

@@ -28,7 +28,9 @@ func TestExtremes(t *testing.T) {
 		c.Model.Block.FeedForward.Experts = &layers.ExpertsConfig{Count: 4, Top: 2, Scale: 2, Groups: 2, TopGroups: 1, Shared: 2, Limit: 3, Balance: 0.1}
 		c.Model.Init, c.Model.Block.Attention.OutputInit = init, init
 		c.Model.Block.Attention.Window = &layers.Window{Left: 2, Right: 1}
-		c.Model.Variants = []layers.BlockVariant{{Blocks: []int{0}, Window: &layers.Window{Left: 1, Right: 1}}}
+		c.Model.Block.Attention.Latent = &layers.LatentConfig{Rank: 3, RotaryDim: 2, QueryRank: 3}
+		c.Model.Variants = []layers.BlockVariant{{Blocks: []int{0}, Window: &layers.Window{Left: 1, Right: 1}, FeedForward: &layers.FeedForwardConfig{
+			Hidden: 4, Init: init, OutputInit: init, Experts: &layers.ExpertsConfig{Count: 4, Top: 2, Scale: 2, Groups: 2, TopGroups: 1, Shared: 2}}}}
 		c.Model.Transform = &layers.TransformConfig{Activation: layers.Tanh}
 		c.Model.Projection = &layers.ProjectionConfig{Dim: 8}
 		c.Head.Pad = new(1)

@@ -34,18 +34,22 @@ func (c *Config) checkMemory(l data.Layout, validation int) error {
 // describes what needs them.
 func (c *Config) leastMemory(l data.Layout, validation int) (bytes float64, what string) {
 	// All numbers are floating-point: products of integers could overflow.
-	a, f := c.Model.Block.Attention, c.Model.Block.FeedForward
+	a := c.Model.Block.Attention
 	dim, blocks, classes, length := float64(c.Model.Dim), float64(c.Model.Layers), float64(max(l.Tokens, l.Classes)), float64(max(l.Len, l.TargetLen))
 	if l.TargetTokens > 0 { // a decoder too
 		blocks += cmp.Or(float64(c.DecoderLayers), blocks)
 	}
-	whole, active := f.Experts.Sizes(cmp.Or(f.Hidden, 4*c.Model.Dim))
-	hidden := float64(active) // of a token
+	whole, hidden := c.Model.HiddenWidths() // the latter are those of a token
 	width, _ := a.HeadWidth(c.Model.Dim)
 	heads := float64(a.Heads) * float64(max(width, a.ValueDim)) // total width
-	params := blocks*(4*dim*heads+2*dim*float64(whole)) + (2*classes+length)*float64(c.Model.EmbeddingWidth())
+	projections := 4 * dim * heads
+	if a.Latent != nil {
+		numbers, _ := a.Sizes(c.Model.Dim)
+		projections = float64(numbers)
+	}
+	params := blocks*(projections+2*dim*whole) + (2*classes+length)*float64(c.Model.EmbeddingWidth())
 	if c.Model.Shared > 0 {
-		params -= float64(c.Model.Layers-c.Model.Shared) * (4*dim*heads + 2*dim*float64(whole))
+		params -= float64(c.Model.Layers-c.Model.Shared) * (projections + 2*dim*whole)
 	}
 	// For one micro-batch, training keeps about half of the values that all blocks compute, because Buffers reuse
 	// memory. Validation uses the same memory, and keeps only the values of one block at a time.

@@ -10,6 +10,7 @@ llama3 = dict(rope_type="llama3", factor=4.0, low_freq_factor=1.0, high_freq_fac
 yarn = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=8, beta_fast=4.0, beta_slow=0.5)
 gpt2 = dict(vocab_size=41, n_positions=32, n_embd=16, n_layer=2, n_head=4)
 
+latent = dict(kv_lora_rank=6, q_lora_rank=10, qk_nope_head_dim=4, qk_rope_head_dim=4, v_head_dim=6, moe_intermediate_size=8, n_shared_experts=2)
 distil = dict(vocab_size=41, dim=16, hidden_dim=24, n_layers=2, n_heads=4, max_position_embeddings=32)
 distances = dict(relative_attention=True, pos_att_type="p2c|c2p")
 v3 = small | distances | dict(position_biased_input=False, position_buckets=4, norm_rel_ebd="layer_norm", share_att_key=True)
@@ -41,6 +42,12 @@ def old_bert(w):
 def head_only(w):
     """The shared weights have the head's name."""
     return {k.replace("model.embed_tokens", "lm_head"): v for k, v in w.items()}
+
+
+def corrected(w):
+    """Biases of experts that aren't 0, and a block after the last one."""
+    w = {k: torch.randn_like(v) / 4 if k.endswith("e_score_correction_bias") else v for k, v in w.items()}
+    return w | {k.replace("layers.1.", "layers.2."): v.clone() for k, v in w.items() if ".layers.1." in k and "experts" not in k}
 
 
 cases = {
@@ -161,6 +168,14 @@ cases = {
     "stablelm": dict(config=t.StableLmConfig(**small | dict(hidden_size=32), num_key_value_heads=2)),
     "stablelm-bias": dict(config=t.StableLmConfig(**small | dict(num_hidden_layers=1), num_key_value_heads=1, use_qkv_bias=True, layer_norm_eps=1e-3, tie_word_embeddings=True,
                           rope_parameters=dict(rope_type="default", rope_theta=100.0, partial_rotary_factor=0.5))),
+    "deepseek_v2": dict(config=t.DeepseekV2Config(**small, **latent, first_k_dense_replace=1, n_routed_experts=4, num_experts_per_tok=2, routed_scaling_factor=1.5,
+                        rope_parameters=yarn | dict(rope_theta=100.0, mscale=0.7, mscale_all_dim=0.3))),
+    "deepseek_v2-groups": dict(config=t.DeepseekV2Config(**small | dict(num_hidden_layers=1), **latent | dict(q_lora_rank=None), n_routed_experts=6, num_experts_per_tok=2, n_group=3, topk_group=1,
+                               topk_method="group_limited_greedy", attention_bias=True, tie_word_embeddings=True, rms_norm_eps=1e-3)),
+    "deepseek_v3": dict(config=t.DeepseekV3Config(**small, **latent, num_key_value_heads=4, first_k_dense_replace=1, n_routed_experts=8, num_experts_per_tok=3, n_group=4, topk_group=2), tensors=corrected),
+    "deepseek_v3-classes": dict(config=t.DeepseekV3Config(**small | dict(num_hidden_layers=1), **latent | dict(n_shared_experts=1), num_key_value_heads=4, first_k_dense_replace=0, n_routed_experts=3,
+                                num_experts_per_tok=2, n_group=1, topk_group=1, norm_topk_prob=False, rope_interleave=False, attention_bias=True, pad_token_id=0, num_labels=3,
+                                rope_parameters=dict(rope_type="linear", factor=2.0, rope_theta=100.0, mscale_all_dim=1.0)), head="classes"),
     "modernbert-old": dict(config=t.ModernBertConfig(**modern | dict(num_hidden_layers=3), local_attention=5, decoder_bias=False), head="mask",
                            edit=dict(layer_types=None, rope_parameters=None, global_attn_every_n_layers=2, global_rope_theta=500.0, local_rope_theta=50.0, position_embedding_type="absolute")),
 }

@@ -17,7 +17,7 @@ import transformers
 from safetensors.torch import save_file
 from transformers import CONFIG_MAPPING
 
-from cases import distances, distil, gpt2, modern, small
+from cases import distances, distil, gpt2, latent, modern, small
 from make import HEADS, HERE, doubles, outputs, reference
 
 B, T = 2, 9
@@ -29,6 +29,8 @@ SIZES = dict({"deberta-v2": small | distances, "deberta": small | distances}, el
              gemma2=small | dict(num_key_value_heads=2, head_dim=6, query_pre_attn_scalar=9), gemma3_text=small | dict(num_key_value_heads=2, head_dim=6, query_pre_attn_scalar=9),
              qwen2=small | dict(num_key_value_heads=2), qwen3=small | dict(num_key_value_heads=2, head_dim=6), mistral=small | dict(num_key_value_heads=2),
              mixtral=small | dict(num_key_value_heads=2, num_local_experts=4), olmoe=small | dict(num_experts=4, num_experts_per_tok=2, eos_token_id=2),
+             deepseek_v2=small | latent | dict(n_routed_experts=4, num_experts_per_tok=2, first_k_dense_replace=1),
+             deepseek_v3=small | latent | dict(num_key_value_heads=4, n_routed_experts=8, num_experts_per_tok=2, n_group=2, topk_group=1, first_k_dense_replace=1),
              qwen3_moe=small | dict(num_key_value_heads=2, head_dim=6, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=8),
              gpt_oss=small | dict(num_key_value_heads=2, head_dim=6, num_local_experts=4, num_experts_per_tok=2, sliding_window=3),
              phi3=small | dict(num_key_value_heads=2, pad_token_id=0), starcoder2=small | dict(num_key_value_heads=2), olmo2=small | dict(num_key_value_heads=2),
@@ -91,7 +93,7 @@ def draw(r, kind, key, default):
 
 def make(folder, r):
     kind = r.choice(TYPES)
-    causal = kind in "llama gpt2 qwen2 qwen3 mistral gemma3_text gpt_neo gpt_neox opt gemma2 mixtral qwen3_moe olmoe gpt_oss phi3 starcoder2 olmo2 smollm3 glm4 ernie4_5 stablelm granite cohere2".split()
+    causal = kind in "llama gpt2 qwen2 qwen3 mistral gemma3_text gpt_neo gpt_neox opt gemma2 mixtral qwen3_moe olmoe gpt_oss phi3 starcoder2 olmo2 smollm3 glm4 ernie4_5 stablelm deepseek_v2 deepseek_v3 granite cohere2".split()
     head = r.choice(["text", "states"] if kind in ("granite", "cohere2") else ["text", "states", "classes"] if causal else ["mask", "states", "classes"])
     values = dict(SIZES.get(kind, small))
     if head == "classes":

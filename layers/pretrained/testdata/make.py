@@ -82,6 +82,8 @@ def gradients(model, folder):
     with torch.no_grad():
         for key, p in model.named_parameters():
             p.copy_(grads.get(key, torch.zeros_like(p)))
+        for buffer in model.buffers():  # they have no gradient
+            buffer.zero_()
     with tempfile.TemporaryDirectory() as place:
         model.save_pretrained(place)
         return load_file(os.path.join(place, "model.safetensors"))

@@ -44,6 +44,10 @@ settings = {
     "qwen3_moe-window": dict(target_modules=["o_proj"]),
     "olmoe": dict(target_modules=["q_proj", "o_proj"]),
     "olmoe-states": dict(target_modules=["k_proj"]),
+    "deepseek_v2": dict(target_modules=["q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj"]),
+    "deepseek_v2-groups": dict(target_modules=["q_proj", "kv_b_proj"]),
+    "deepseek_v3": dict(target_modules=["q_b_proj", "kv_a_proj_with_mqa"]),
+    "deepseek_v3-classes": dict(target_modules=["kv_b_proj"]),
     "modernbert": dict(target_modules=["Wqkv", "Wi"], use_rslora=True),
 }
 
