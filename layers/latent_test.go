@@ -165,8 +165,8 @@ func TestLatentErrors(t *testing.T) {
 		{func(c *layers.AttentionConfig) { c.DistanceKeys = true }, []string{"Latent can't have", "DistanceKeys"}},
 		{func(c *layers.AttentionConfig) { c.TieQueryKey = true }, []string{"Latent can't have", "TieQueryKey"}},
 		{func(c *layers.AttentionConfig) { c.KeyInput, c.ValueInput = 5, 6 }, []string{"same input", "6", "5"}},
-		{func(c *layers.AttentionConfig) { c.HeadDim = 1 << 62 }, []string{"memory"}},
-		{func(c *layers.AttentionConfig) { c.Latent.RotaryDim = 1 << 62 }, []string{"memory"}},
+		{func(c *layers.AttentionConfig) { c.HeadDim = math.MaxInt }, []string{"memory"}},
+		{func(c *layers.AttentionConfig) { c.Latent.RotaryDim = math.MaxInt }, []string{"memory"}},
 	} {
 		l := latent
 		c := layers.AttentionConfig{Heads: 2, Latent: &l}

@@ -1,6 +1,7 @@
 package layers_test
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -82,7 +83,7 @@ func TestVariantErrors(t *testing.T) {
 		"one's own positions":   {[]variant{{Blocks: []int{1}, Positions: backwards{}}}, false, []string{"Variants[0]", "Rotary, ALiBi or NoPositions", "backwards"}},
 		"rotary":                {[]variant{{Blocks: []int{1}, Positions: layers.Rotary{Dim: 6}}}, false, []string{"Variants[0]", "rotary positions", "6"}},
 		"window":                {[]variant{{Blocks: []int{1}, Window: &window{Left: -2}}}, false, []string{"blocks.1.attention", "Window", "Left:-2"}},
-		"feed-forward":          {[]variant{{Blocks: []int{1}, FeedForward: &layers.FeedForwardConfig{Hidden: 1 << 60}}}, false, []string{"memory"}},
+		"feed-forward":          {[]variant{{Blocks: []int{1}, FeedForward: &layers.FeedForwardConfig{Hidden: math.MaxInt}}}, false, []string{"memory"}},
 		"experts":               {[]variant{{Blocks: []int{1}, FeedForward: &layers.FeedForwardConfig{Experts: &layers.ExpertsConfig{}}}}, false, []string{"blocks.1.feedforward", "Count"}},
 		"post-norm":             {[]variant{{Blocks: []int{1}, NoNorm1: true}}, true, []string{"Variants[0]", "NoNorm1", "PostNorm"}},
 	} {
