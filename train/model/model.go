@@ -82,12 +82,16 @@ func (m *Model) Cuts(input string) bool {
 	return a.Cut
 }
 
-// Trained returns the parameters that the run trains and saves.
+// Trained returns the parameters that the run trains and saves. Unless it trains only a part of a model, these are all,
+// also parameters without gradients, such as the bias with which DeepSeek-V3 chooses experts.
 func (m *Model) Trained() *layers.Params {
-	if m.adapter != nil {
+	switch {
+	case m.adapter != nil:
 		return m.adapter.Params
+	case m.Config.Partial():
+		return m.Params.Unfrozen()
 	}
-	return m.Params.Unfrozen()
+	return m.Params
 }
 
 // DescribeParams returns the number of the model's parameters in words, and how many of them training changes if it
