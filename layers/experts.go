@@ -66,8 +66,8 @@ type Experts struct {
 	scope   string
 }
 
-// Sizes returns the widths of all experts' hidden layers together, and of those that one token passes, for experts of
-// width hidden. For a nil ExpertsConfig, both are hidden.
+// Sizes returns the width of all experts' hidden layers together, and of the layers that one token passes, for experts
+// of width hidden. For a nil ExpertsConfig, both are hidden.
 func (c *ExpertsConfig) Sizes(hidden int) (whole, active int) {
 	if c == nil {
 		return hidden, hidden

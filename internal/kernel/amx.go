@@ -95,7 +95,7 @@ func (w *amxWork) divide() {
 	}
 }
 
-// stages returns the number of stages: for each product, all terms of its first columns, then those of the next ones.
+// stages returns the number of stages: for each product, all terms of its first columns, then of the next ones.
 func (w *amxWork) stages() int { return w.count * parts(w.n, w.width) * parts(w.k, w.depth) }
 
 // blocks returns the number of blocks of C, and so of tasks, per stage.

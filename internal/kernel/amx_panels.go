@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// amxPanels holds packed panels of op(B) for some columns and terms: all runs of one panel, then those of the next. The
-// tasks of a product share them. Each panel is packed by the first task that needs it.
+// amxPanels holds packed panels of op(B) for some columns and terms: all runs of one panel, then the runs of the next.
+// The tasks of a product share them. Each panel is packed by the first task that needs it.
 type amxPanels struct {
 	depth, pieces int
 	data          []uint16
@@ -27,9 +27,9 @@ func (b *amxPanels) reserve(cols, depth, pieces int) {
 // that is used again, for another part of B, begins a new round. If no task has packed the panel in this round, the
 // caller must: then packed isn't nil, and the caller adds 1 to it when done. If another task packs it, claim waits.
 func (b *amxPanels) claim(col, term, round int) (panel []uint16, r *amxRange, packed *atomic.Uint32) {
-	at := col/amxSide*roundUp(b.depth, bfloat16Terms) + term
+	first := col/amxSide*roundUp(b.depth, bfloat16Terms) + term
 	x := col/amxSide*parts(b.depth, amxRun) + term/amxRun
-	panel, r = b.data[at*amxSide*b.pieces:], &b.ranges[x]
+	panel, r = b.data[first*amxSide*b.pieces:], &b.ranges[x]
 	if v, busy := b.states[x].Load(), uint32(2*round+1); v < busy && b.states[x].CompareAndSwap(v, busy) {
 		return panel, r, &b.states[x]
 	}

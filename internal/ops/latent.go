@@ -31,7 +31,7 @@ func joinHeads[F kernel.Float](e *Env, x, y *G.Node, heads, second int) (*G.Node
 	shape := xs.Clone()
 	shape[len(shape)-1] = heads * (first + second)
 	each := ys[len(ys)-1] != second || heads == 1 // each head has its own vector
-	at := func(token, head int) int {             // the place of a head's vector in y
+	place := func(token, head int) int {          // the place of a head's vector in y
 		if each {
 			token = token*heads + head
 		}
@@ -42,7 +42,7 @@ func joinHeads[F kernel.Float](e *Env, x, y *G.Node, heads, second int) (*G.Node
 		x, y := read2[F](values, xs.TotalSize(), ys.TotalSize())
 		for i := range n * heads {
 			copy(out[i*(first+second):], x[i*first:][:first])
-			copy(out[i*(first+second)+first:], y[at(i/heads, i%heads):][:second])
+			copy(out[i*(first+second)+first:], y[place(i/heads, i%heads):][:second])
 		}
 	})
 	o.wrt, o.grad = 2, func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
@@ -53,7 +53,7 @@ func joinHeads[F kernel.Float](e *Env, x, y *G.Node, heads, second int) (*G.Node
 			}
 			for i := range n * heads {
 				copy(grads[0][i*first:][:first], g[i*(first+second):])
-				dy, from := grads[1][at(i/heads, i%heads):][:second], g[i*(first+second)+first:][:second]
+				dy, from := grads[1][place(i/heads, i%heads):][:second], g[i*(first+second)+first:][:second]
 				if each {
 					copy(dy, from)
 					continue

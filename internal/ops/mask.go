@@ -85,9 +85,9 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 		return fail("the sides of Mask.Window must be at least 0, or −1 for no limit, got %+v", *w)
 	}
 	if m.Blocks != nil {
-		most, keys := full(scores)[2]+m.Offset, full(scores)[3]
-		if T, S := m.Blocks.Size(); S < keys || m.Offsets == nil && T < most {
-			return fail("Mask.Blocks must have all positions of queries and all keys, at least (T, S) = (%d, %d), got (%d, %d)", most, keys, T, S)
+		queries, keys := full(scores)[2]+m.Offset, full(scores)[3]
+		if T, S := m.Blocks.Size(); S < keys || m.Offsets == nil && T < queries {
+			return fail("Mask.Blocks must have all positions of queries and all keys, at least (T, S) = (%d, %d), got (%d, %d)", queries, keys, T, S)
 		}
 	}
 	heads := full(scores)[1]

@@ -148,23 +148,23 @@ func (k *keys) latentScale(a *layers.AttentionConfig, l *layers.LatentConfig) {
 		factor := &keys{values: map[string]any{"factor": p["factor"]}}
 		var slowed float64
 		if factor.copy("factor", &slowed); slowed > 1 && a.Scale != usual {
-			all := (math.Sqrt(a.Scale/usual) - 1) / (0.1 * math.Log(slowed))
-			all = math.Round(all*1e12) / 1e12 // the number that was read
-			p["mscale_all_dim"] = written(&all)
+			mscale := (math.Sqrt(a.Scale/usual) - 1) / (0.1 * math.Log(slowed))
+			mscale = math.Round(mscale*1e12) / 1e12 // the number that was read
+			p["mscale_all_dim"] = written(&mscale)
 		}
 		return
 	}
-	p, kind, all, factor := k.object("rope_scaling", "rope_parameters"), "default", 0.0, 1.0
-	p.copy("type", &kind, "rope_type", &kind, "mscale_all_dim", &all, "factor", &factor)
-	if k.fail(p.err); kind == "default" || all == 0 {
+	p, kind, mscale, factor := k.object("rope_scaling", "rope_parameters"), "default", 0.0, 1.0
+	p.copy("type", &kind, "rope_type", &kind, "mscale_all_dim", &mscale, "factor", &factor)
+	if k.fail(p.err); kind == "default" || mscale == 0 {
 		return
 	}
 	m := 1.0
 	if factor > 1 {
-		m = 0.1*all*math.Log(factor) + 1
+		m = 0.1*mscale*math.Log(factor) + 1
 	}
 	a.Scale = usual * m * m
 	if m <= 0 || a.Scale > 1e15 {
-		k.fail(unsupported("mscale_all_dim", all, "a factor of scores that is above 0"))
+		k.fail(unsupported("mscale_all_dim", mscale, "a factor of scores that is above 0"))
 	}
 }

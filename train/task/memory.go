@@ -39,7 +39,7 @@ func (c *Config) leastMemory(l data.Layout, validation int) (bytes float64, what
 	if l.TargetTokens > 0 { // a decoder too
 		blocks += cmp.Or(float64(c.DecoderLayers), blocks)
 	}
-	whole, hidden := c.Model.HiddenWidths() // the latter are those of a token
+	whole, hidden := c.Model.HiddenWidths() // of all experts, and of the experts of a token
 	width, _ := a.HeadWidth(c.Model.Dim)
 	heads := float64(a.Heads) * float64(max(width, a.ValueDim)) // total width
 	projections := 4 * dim * heads

@@ -7,7 +7,7 @@ import (
 )
 
 // splits writes the functions that pack float32 for a matrix unit, as three pieces, with AVX-512: see amxUnit in
-// amx_unit.go and amxModel in amx_model.go. gen/amx writes those that pack one bfloat16.
+// amx_unit.go and amxModel in amx_model.go. gen/amx writes the functions that pack one bfloat16.
 func splits() {
 	words := GLOBL("amxWords", RODATA|NOPTR) // puts 16 lower and 16 upper halves into the order of terms
 	for i := range 32 {
