@@ -95,21 +95,17 @@ func (r *ranking) run(cmd *cobra.Command, dir, query string, texts []string) err
 func (r *ranking) print(cmd *cobra.Command, m *model.Model, texts []string, ranked []model.Ranked) error {
 	out, cut, failed := bufio.NewWriter(cmd.OutOrStdout()), 0, 0
 	for _, found := range ranked {
-		line := struct {
-			Index    int      `json:"index"`
-			Score    *float64 `json:"score,omitempty"`
-			Document string   `json:"document"`
-			Cut      bool     `json:"cut,omitempty"`
-			Error    string   `json:"error,omitempty"`
-		}{found.Index, &found.Score, texts[found.Index], found.Cut, ""}
+		line := map[string]any{"index": found.Index, "score": found.Score, "document": texts[found.Index]}
 		if found.Cut {
 			cut++
+			line["cut"] = true
 		}
 		if found.Err != nil {
 			if failed++; failed <= 5 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "heed: text %d: %s\n", found.Index+1, oneLine(found.Err))
+				fmt.Fprintln(cmd.ErrOrStderr(), "heed:", oneLine(found.Err))
 			}
-			line.Score, line.Error = nil, text.OneLine(errors.Unwrap(found.Err))
+			delete(line, "score")
+			line["error"] = text.OneLine(errors.Unwrap(found.Err))
 		}
 		if r.asJSON {
 			content, err := text.JSON(line)
@@ -118,15 +114,15 @@ func (r *ranking) print(cmd *cobra.Command, m *model.Model, texts []string, rank
 			}
 			out.Write(append(content, '\n'))
 		} else if found.Err == nil {
-			fmt.Fprintf(out, "%.6g\t%s\n", found.Score, text.EscapeExcept(line.Document, ""))
+			fmt.Fprintf(out, "%.6g\t%s\n", found.Score, text.EscapeExcept(texts[found.Index], ""))
 		}
 	}
 	if cut > 0 {
 		noteCut(cmd.ErrOrStderr(), m, fmt.Sprintf("the query and %d of %s are together", cut, text.Count(len(ranked), "text")))
 	}
-	var unread error
+	err := out.Flush()
 	if failed > 0 {
-		unread = fmt.Errorf("there is no score of %d of %s", failed, text.Count(len(texts), "text"))
+		err = errors.Join(err, fmt.Errorf("there is no score of %d of %s", failed, text.Count(len(texts), "text")))
 	}
-	return errors.Join(out.Flush(), unread)
+	return err
 }
