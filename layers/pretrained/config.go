@@ -121,6 +121,8 @@ func (c *Config) read(k *keys, states bool) {
 		k.fail(unsupported("architectures", classes[0], "a model for text, for masked tokens, for classes of sequences, for sequences, or without a head"))
 	case "states":
 		*c = c.States()
+	case "sequence":
+		k.prefixes(c)
 	case "classes":
 		classifier := a.classifier
 		if c.Classifier != nil {
