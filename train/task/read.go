@@ -178,12 +178,17 @@ func readsRows(m *model.Model) (Config, error) {
 	return *configOf(m), m.Config.Describe().Rows
 }
 
+// openTexts opens a file to read the texts of one column.
+func openTexts(m *model.Model, file string) (*table.Records, error) {
+	s := &m.Config.Data
+	return table.Open(file, table.Options{Columns: s.Columns, Known: []table.Column{textColumn}, Header: s.Header, Quotes: s.Quotes, Encoding: s.Encoding})
+}
+
 // EmbedFile embeds a column of a file of rows: see data.Settings, of which m.Config.Data has the Columns, the Header
 // and the Encoding. It calls do with the texts and the vectors of some thousand rows at a time, in the order of the
 // rows. It returns an error at a bad row, so that no vector is missing, and the errors of Embed and of do.
 func EmbedFile(ctx context.Context, m *model.Model, file string, do func(texts []string, vectors [][]float32) error) error {
-	s := &m.Config.Data
-	records, err := table.Open(file, table.Options{Columns: s.Columns, Known: []table.Column{textColumn}, Header: s.Header, Quotes: s.Quotes, Encoding: s.Encoding})
+	records, err := openTexts(m, file)
 	if err != nil {
 		return err
 	}
