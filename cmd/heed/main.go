@@ -203,7 +203,7 @@ func newRoot(group train.Group) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newChat(), newEmbed(), newSearch(), newAttention(), newReport(), newServe(), newSweep(), newTokenize(), newExport(), newBench(group), newCompletion(), newVersion())
+	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newChat(), newEmbed(), newSearch(), newExplain(), newAttention(), newReport(), newServe(), newSweep(), newTokenize(), newExport(), newBench(group), newCompletion(), newVersion())
 	return root
 }
 
