@@ -66,7 +66,7 @@ func tokenized(rule Rule) (coder, error) {
 	}
 	if p := rule.Published; p != (Published{}) {
 		source, ok := rule.Source.(*tokenizer.Pipeline)
-		if !ok || p.Tokens < 1 || max(p.Start, p.Pad, p.Mask) >= p.Tokens || min(p.Start, p.Pad, p.Mask) < -1 {
+		if !ok || p.Tokens < 1 || max(p.Start, p.Pad, p.Mask) >= max(p.Tokens, p.Targets) || p.Targets < 0 || min(p.Start, p.Pad, p.Mask) < -1 {
 			return c, fmt.Errorf("a rule with Published needs a Source of type *tokenizer.Pipeline, at least 1 token and ids below that, got a %T and %+v", rule.Source, p)
 		}
 		if p.MaxLen > 0 && rule.MaxLen > p.MaxLen {
@@ -115,14 +115,27 @@ func (c *coder) ids(source string) (ids []int, err error) {
 		return c.source.Encode(source)
 	}
 	ids, err = publishedTokenizer{c.published, &c.rule}.Encode(source)
-	return ids, cmp.Or(err, c.known(ids))
+	return ids, cmp.Or(err, c.known(ids, c.rule.Published.Tokens))
 }
 
-// known returns an error if a published model doesn't have one of the ids.
-func (c *coder) known(ids []int) error {
+// targets returns the ids of an answer. With Published, seq2seq has special tokens among them.
+func (c *coder) targets(answer string) ([]int, error) {
+	t := c.rule.AnswerTokenizer()
+	if c.rule.Source == nil {
+		t = c.target
+	}
+	ids, err := t.Encode(answer)
+	if c.published != nil && c.rule.Kind == KindSeq2Seq {
+		err = cmp.Or(err, c.known(ids, c.layout.TargetTokens))
+	}
+	return ids, err
+}
+
+// known returns an error if one of the ids isn't one of a published model's n ids.
+func (c *coder) known(ids []int, n int) error {
 	for _, id := range ids {
-		if id >= c.rule.Published.Tokens {
-			return fmt.Errorf("the tokenizer's id %d is beyond the model's %d ids: the tokenizer belongs to another model", id, c.rule.Published.Tokens)
+		if id >= n {
+			return fmt.Errorf("the tokenizer's id %d is beyond the model's %d ids: the tokenizer belongs to another model", id, n)
 		}
 	}
 	return nil
@@ -153,7 +166,7 @@ func (c *coder) encode(e Example) (source, answer []int, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if answer, err = c.target.Encode(spelled); err != nil {
+	if answer, err = c.targets(spelled); err != nil {
 		return nil, nil, c.errorf("answer %q: %w", e.Answer, err)
 	}
 	return source, answer, nil
