@@ -41,7 +41,7 @@ func readConfig(fsys fs.FS, states bool) (Config, error) {
 	if c.read(k, states || len(modules) > 0 && sentence.values["model_type"] != crossEncoder); k.err != nil {
 		return Config{}, k.done()
 	}
-	if c.Head == "text" {
+	if c.writes() {
 		if exists(fsys, path.Join(folder, generationFile)) { // otherwise, its members may be in config.json
 			k = readKeys(fsys, path.Join(folder, generationFile), false)
 		}
@@ -90,7 +90,8 @@ func (c *Config) read(k *keys, states bool) {
 		c.isCausal(k)
 	}
 	for _, name := range []string{"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps", "norm_epsilon", "rope_theta", "head_dim", "num_key_value_heads",
-		"embedding_multiplier", "residual_multiplier", "attention_multiplier", "logits_scaling", "logit_scale"} {
+		"embedding_multiplier", "residual_multiplier", "attention_multiplier", "logits_scaling", "logit_scale",
+		"d_kv", "relative_attention_num_buckets", "relative_attention_max_distance"} {
 		if number, ok := k.values[name].(json.Number); ok && !k.writing {
 			if x, err := number.Float64(); err == nil && x == 0 { // in a layers.ModelConfig, 0 means a default
 				k.invalid(name, "above 0")
@@ -102,8 +103,10 @@ func (c *Config) read(k *keys, states bool) {
 		classes = []string{a.class}
 	}
 	head := a.headOf(classes[0])
-	if states {
-		head = "states"
+	if states && head != "states" {
+		if head = "states"; a.heads["sequence"] != nil && !a.encoder {
+			head = ""
+		}
 	}
 	switch c.Head = head; head {
 	default: // config may have set it
@@ -115,7 +118,7 @@ func (c *Config) read(k *keys, states bool) {
 			k.fail(unsupported(name, k.values[name], "a model without a head or for classes, because a text is written token by token"))
 		}
 	case "":
-		k.fail(unsupported("architectures", classes[0], "a model for text, for masked tokens, for classes of sequences, or without a head"))
+		k.fail(unsupported("architectures", classes[0], "a model for text, for masked tokens, for classes of sequences, for sequences, or without a head"))
 	case "states":
 		*c = c.States()
 	case "classes":
@@ -154,13 +157,17 @@ func (c *Config) isCausal(k *keys) {
 // suffixes lists the ends of the names of classes, each with its Head.
 var suffixes = []struct{ suffix, head string }{
 	{"ForCausalLM", "text"}, {"LMHeadModel", "text"}, {"ForMaskedLM", "mask"}, {"ForPreTraining", "mask"},
-	{"ForSequenceClassification", "classes"}, {"Model", "states"},
+	{"ForSequenceClassification", "classes"}, {"ForConditionalGeneration", "sequence"}, {"MTModel", "sequence"}, {"Model", "states"},
 }
 
 // headOf returns the Head of the models of a class, or "" if it isn't supported.
 func (a architecture) headOf(class string) string {
 	for _, s := range suffixes {
-		if _, ok := a.heads[s.head]; strings.HasSuffix(class, s.suffix) && (ok || s.head == "states") {
+		_, ok := a.heads[s.head]
+		if s.head == "states" {
+			ok = a.heads["sequence"] == nil || a.encoder
+		}
+		if ok && strings.HasSuffix(class, s.suffix) {
 			if s.suffix == "ForPreTraining" && a.ownPretraining {
 				return "states"
 			}
@@ -179,6 +186,9 @@ func (a architecture) classFor(head string) string {
 	for _, s := range suffixes {
 		stem = strings.TrimSuffix(stem, s.suffix)
 	}
+	if a.encoder && head == "states" {
+		return stem + "EncoderModel"
+	}
 	for _, s := range suffixes {
 		if s.head == head {
 			return stem + s.suffix
@@ -191,6 +201,9 @@ func (a architecture) classFor(head string) string {
 func (c *Config) tokens(k *keys) {
 	k.copy("eos_token_id", (*ids)(&c.End), "bos_token_id", (*id)(&c.Start), "pad_token_id", (*id)(&c.Pad))
 }
+
+// writes reports whether the model writes tokens.
+func (c *Config) writes() bool { return c.Head == "text" || c.Head == "sequence" }
 
 // generation copies the members of generation_config.json. Its token ids come before those of config.json. As in the
 // reference library, the likeliest token is chosen unless do_sample is true, and then temperature is 1 and top_k 50 if
@@ -213,6 +226,9 @@ func (c *Config) generation(k *keys) {
 	drawn := *s
 	if k.copy("temperature", &drawn.Temperature, "top_k", &drawn.TopK, "top_p", (*none)(&drawn.TopP), "min_p", (*none)(&drawn.MinP)); sample {
 		*s = drawn
+	}
+	if c.Sequence != nil {
+		c.search(k)
 	}
 	k.refuse(generationFile)
 	k.fail(s.Check())
