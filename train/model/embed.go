@@ -58,8 +58,10 @@ func (m *Model) Vectors(ctx context.Context, texts []string) (vectors [][]float3
 }
 
 // SetPrompt chooses the text that Embed puts before each text, by its name in the folder's
-// config_sentence_transformers.json, such as query. An empty name stands for no text. SetPrompt returns a *ConfigError
-// if there is no such name. Don't call it at the same time as Embed.
+// config_sentence_transformers.json, such as query. For a published model that translates or summarises, it chooses the
+// text before each input by its name in the task_specific_params of config.json, such as summarization. An empty name
+// stands for no text. SetPrompt returns a *ConfigError if there is no such name. Don't call it at the same time as other
+// methods.
 func (m *Model) SetPrompt(name string) error {
 	var prompts map[string]string
 	if m.published != nil {

@@ -128,4 +128,5 @@ def main():
         f.write(json.dumps(dict(texts=drawn, cases=cases), ensure_ascii=False, separators=(",", ":")).encode())
 
 
-main()
+if __name__ == "__main__":
+    main()
