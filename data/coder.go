@@ -115,7 +115,7 @@ func (c *coder) ids(source string) (ids []int, err error) {
 		return c.source.Encode(source)
 	}
 	ids, err = publishedTokenizer{c.published, &c.rule}.Encode(source)
-	return ids, cmp.Or(err, c.known(ids, c.rule.Published.Tokens))
+	return ids, cmp.Or(err, c.rule.Published.known(ids))
 }
 
 // targets returns the ids of an answer. With Published, seq2seq has special tokens among them.
@@ -126,16 +126,16 @@ func (c *coder) targets(answer string) ([]int, error) {
 	}
 	ids, err := t.Encode(answer)
 	if c.published != nil && c.rule.Kind == KindSeq2Seq {
-		err = cmp.Or(err, c.known(ids, c.layout.TargetTokens))
+		err = cmp.Or(err, Published{Tokens: c.layout.TargetTokens}.known(ids))
 	}
 	return ids, err
 }
 
-// known returns an error if one of the ids isn't one of a published model's n ids.
-func (c *coder) known(ids []int, n int) error {
+// known returns an error if the model doesn't have one of the ids.
+func (p Published) known(ids []int) error {
 	for _, id := range ids {
-		if id >= n {
-			return fmt.Errorf("the tokenizer's id %d is beyond the model's %d ids: the tokenizer belongs to another model", id, n)
+		if id >= p.Tokens {
+			return fmt.Errorf("the tokenizer's id %d is beyond the model's %d ids: the tokenizer belongs to another model", id, p.Tokens)
 		}
 	}
 	return nil

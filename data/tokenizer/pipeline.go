@@ -17,13 +17,17 @@ import (
 // results. Open and Read return Pipelines.
 type Pipeline struct {
 	pipeline *published.Pipeline
-	limit    *int // of an Input instead of the file's maximum length; 0 means none
-	language *int // of an Input instead of the file's: the id of its code
+	limit    *int   // of an Input instead of the file's maximum length; 0 means none
+	strategy string // what an Input cuts instead of what the file says, in the file's words; empty means the same
+	language *int   // of an Input instead of the file's: the id of its code
 }
 
 // WithLimit returns a Pipeline whose Input has at most n tokens, whatever the file says. An n of 0 means no limit. If
 // the file doesn't say what to cut, the longer text is cut first.
-func (p *Pipeline) WithLimit(n int) *Pipeline { return &Pipeline{p.pipeline, &n, p.language} }
+func (p *Pipeline) WithLimit(n int) *Pipeline { return &Pipeline{p.pipeline, &n, p.strategy, p.language} }
+
+// OnlyFirst returns a Pipeline whose Input cuts only the first of two texts, whatever the file says.
+func (p *Pipeline) OnlyFirst() *Pipeline { return &Pipeline{p.pipeline, p.limit, "OnlyFirst", p.language} }
 
 // Languages returns the codes of the languages that the tokenizer tells apart, sorted: special tokens such as en_XX, of
 // which Input adds one, or tokens such as >>fra<<, which begin a text that a model translates.
@@ -44,7 +48,9 @@ func (p *Pipeline) WithLanguage(code string) (*Pipeline, error) {
 	if codes := p.Languages(); !ok || !slices.Contains(codes, code) {
 		return nil, fmt.Errorf("the tokenizer doesn't know the language %.100q%s", code, text.DidYouMean(code, codes))
 	}
-	return &Pipeline{p.pipeline, p.limit, &id}, nil
+	q := *p
+	q.language = &id
+	return &q, nil
 }
 
 // Len returns the number of ids, including unknown and special ones.
@@ -132,7 +138,7 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 	if p.limit != nil {
 		limit = max(0, *p.limit)
 	}
-	err := p.pipeline.Input(texts, limit, func(t pipe.Token, source, typ int) {
+	err := p.pipeline.Input(texts, limit, p.strategy, func(t pipe.Token, source, typ int) {
 		if source < 0 && p.language != nil && folder.IsLanguage(p.pipeline.Tokens[t.ID]) {
 			t.ID = *p.language
 		}

@@ -46,8 +46,9 @@ type Config struct {
 	Folder string // folder of config.json: ".", or a folder that modules.json names, such as 0_Transformer
 
 	// Head says what the model computes: "text" (logits of the next token), "mask" (logits of masked tokens), "classes"
-	// (logits of a sequence's classes), "sequence" (logits of the next token of an answer to a source) or "states" (the
-	// states after the last norm).
+	// (logits of a sequence's classes), "tags" (logits of each token's tags), "spans" (for each token, a logit that an
+	// answer starts there, and one that it ends there), "sequence" (logits of the next token of an answer to a source)
+	// or "states" (the states after the last norm).
 	Head string
 
 	Causal     bool                             // tokens attend only to themselves and to earlier tokens
@@ -57,7 +58,7 @@ type Config struct {
 	MaxLen     int                              // largest number of tokens of an input, and of an answer
 	Start, Pad int                              // the ids of the first token of a text and of padding; −1 for none
 	End        []int                            // ids that end a text
-	Labels     []string                         // for "classes", the names of the classes
+	Labels     []string                         // for "classes" and "tags", their names
 	Sigmoid    bool                             // for "classes" with one label: a score is the logistic function of its logit
 
 	// For text and sequences, how generation_config.json chooses tokens. If there is no such file, config.json may have

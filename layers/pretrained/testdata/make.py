@@ -5,7 +5,7 @@
     python make.py --check D  opens the folders that Go saved in D, and compares their logits with the expected values
 
 Made with Python 3.13, torch 2.15.0, transformers 5.23.0, safetensors and numpy; gpt2-classes, granite, cohere2 and those whose
-names end with -both, and models for sequences, with transformers 5.24.0.
+names end with -both, -tags or -spans, and models for sequences, with transformers 5.24.0.
 
 Each case is a small model with random weights, which the reference library saves itself. The expected values are
 computed in float64 with eager attention. The reference library computes RMSNorm, rotary angles and the softmax of eager
@@ -33,8 +33,8 @@ from cases import cases
 HERE = os.path.dirname(os.path.abspath(__file__))
 LENGTHS = [9, 4, 7]
 B = len(LENGTHS)
-HEADS = dict(text="AutoModelForCausalLM", mask="AutoModelForMaskedLM", classes="AutoModelForSequenceClassification", states="AutoModel",
-             sequence="AutoModelForSeq2SeqLM")
+HEADS = dict(text="AutoModelForCausalLM", mask="AutoModelForMaskedLM", classes="AutoModelForSequenceClassification", tags="AutoModelForTokenClassification",
+             spans="AutoModelForQuestionAnswering", sequence="AutoModelForSeq2SeqLM", states="AutoModel")
 
 
 @contextlib.contextmanager
@@ -86,6 +86,8 @@ def outputs(model, head, values):
     if head == "sequence":
         return model(**inputs, decoder_input_ids=values["answers"]).logits, torch.ones_like(values["answers"]).bool()
     out = model(**inputs)
+    if head == "spans":
+        return torch.stack([out.start_logits, out.end_logits], -1), mask.bool()
     return (out.last_hidden_state if head == "states" else out.logits), mask.bool()
 
 
