@@ -24,10 +24,14 @@ type Pipeline struct {
 
 // WithLimit returns a Pipeline whose Input has at most n tokens, whatever the file says. An n of 0 means no limit. If
 // the file doesn't say what to cut, the longer text is cut first.
-func (p *Pipeline) WithLimit(n int) *Pipeline { return &Pipeline{p.pipeline, &n, p.strategy, p.language} }
+func (p *Pipeline) WithLimit(n int) *Pipeline {
+	return &Pipeline{p.pipeline, &n, p.strategy, p.language}
+}
 
 // OnlyFirst returns a Pipeline whose Input cuts only the first of two texts, whatever the file says.
-func (p *Pipeline) OnlyFirst() *Pipeline { return &Pipeline{p.pipeline, p.limit, "OnlyFirst", p.language} }
+func (p *Pipeline) OnlyFirst() *Pipeline {
+	return &Pipeline{p.pipeline, p.limit, "OnlyFirst", p.language}
+}
 
 // Languages returns the codes of the languages that the tokenizer tells apart, sorted: special tokens such as en_XX, of
 // which Input adds one, or tokens such as >>fra<<, which begin a text that a model translates.
