@@ -159,9 +159,15 @@ func (m *Model) SetLanguages(source, target string) error {
 			s.First = id
 		}
 	}
-	if m.Coder, err = data.NewCoder(rule); err != nil {
+	return m.setRule(rule)
+}
+
+// setRule replaces the rule of an opened model.
+func (m *Model) setRule(rule data.Rule) error {
+	coder, err := data.NewCoder(rule)
+	if err != nil {
 		return setting.As(err)
 	}
-	m.Config.Task, m.layout = rule, m.Coder.Layout()
+	m.Coder, m.Config.Task, m.layout = coder, rule, coder.Layout()
 	return nil
 }
