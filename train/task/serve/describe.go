@@ -77,6 +77,9 @@ func (h *Handler) operation(path string) object {
 	if h.does.Beam > 1 {
 		requestFields = append(requestFields, "beam", object{"type": "integer", "default": 1, "minimum": 1, "maximum": o.MaxBeam})
 	}
+	if names := h.does.Entities; names != nil {
+		requestFields = append(requestFields, "entities", object{"enum": names, "default": names[0], "description": "how tags become entities"})
+	}
 	probability := object{"type": "number", "minimum": 0, "maximum": 1, "description": "the answer's probability in the model"}
 	answer := fields(
 		"input", textSchema,

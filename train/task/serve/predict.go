@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/heed-go/heed/internal/apart"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 )
 
@@ -18,6 +19,8 @@ type predictRequest struct {
 	Input texts `json:"input"`
 	Beam  int   `json:"beam"`
 	Top   int   `json:"top"`
+
+	Entities string `json:"entities"`
 }
 
 // texts are one or several inputs: in JSON, a text or a list of texts.
@@ -48,7 +51,7 @@ func (h *Handler) predict(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	options := model.PredictOptions{Beam: request.Beam, Top: request.Top, Threshold: h.options.Threshold}
+	options := model.PredictOptions{Beam: request.Beam, Top: request.Top, Entities: request.Entities, Threshold: h.options.Threshold}
 	answers, err := h.ask(&job{ctx: r.Context(), inputs: request.Input, options: options})
 	if err != nil {
 		return err
@@ -69,6 +72,9 @@ func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (request p
 	if h.does.Beam > 1 {
 		wants["beam"] = fmt.Sprintf("a whole number from 1 to %d", h.options.MaxBeam)
 	}
+	if h.does.Entities != nil {
+		wants["entities"] = "one of " + text.Either(h.does.Entities)
+	}
 	request.Beam = 1
 	if err := h.read(w, r, &request, wants); err != nil {
 		return request, err
@@ -76,6 +82,8 @@ func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (request p
 	switch n := len(request.Input); {
 	case n == 0 || n > h.options.MaxInputs:
 		return request, failf(http.StatusBadRequest, "input must be %s, got %d", wants["input"], n)
+	case request.Entities != "" && !slices.Contains(h.does.Entities, request.Entities):
+		return request, failf(http.StatusBadRequest, "entities must be %s, got %.100q", wants["entities"], request.Entities)
 	case request.Beam < 1 || request.Beam > h.options.MaxBeam:
 		return request, failf(http.StatusBadRequest, "beam must be %s, got %d", wants["beam"], request.Beam)
 	case request.Top < 0 || request.Top > h.maxTop():
