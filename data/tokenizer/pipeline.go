@@ -15,12 +15,16 @@ import (
 // results. Open and Read return Pipelines.
 type Pipeline struct {
 	pipeline *published.Pipeline
-	limit    *int // of an Input instead of the file's maximum length; 0 means none
+	limit    *int   // of an Input instead of the file's maximum length; 0 means none
+	strategy string // what an Input cuts instead of what the file says, in the file's words; empty means the same
 }
 
 // WithLimit returns a Pipeline whose Input has at most n tokens, whatever the file says. An n of 0 means no limit. If
 // the file doesn't say what to cut, the longer text is cut first.
-func (p *Pipeline) WithLimit(n int) *Pipeline { return &Pipeline{p.pipeline, &n} }
+func (p *Pipeline) WithLimit(n int) *Pipeline { return &Pipeline{p.pipeline, &n, p.strategy} }
+
+// OnlyFirst returns a Pipeline whose Input cuts only the first of two texts, whatever the file says.
+func (p *Pipeline) OnlyFirst() *Pipeline { return &Pipeline{p.pipeline, p.limit, "OnlyFirst"} }
 
 // Len returns the number of ids, including unknown and special ones.
 func (p *Pipeline) Len() int { return p.pipeline.Len() }
@@ -121,7 +125,7 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 	if p.limit != nil {
 		limit = max(0, *p.limit)
 	}
-	if err := p.pipeline.Input(texts, limit, input.add); err != nil {
+	if err := p.pipeline.Input(texts, limit, p.strategy, input.add); err != nil {
 		return Input{}, err
 	}
 	return input, nil

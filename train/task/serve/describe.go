@@ -80,6 +80,12 @@ func (h *Handler) operation(path string) object {
 	if names := h.does.Entities; names != nil {
 		requestFields = append(requestFields, "entities", object{"enum": names, "default": names[0], "description": "how tags become entities"})
 	}
+	if h.does.Labels == nil {
+		requestFields = append(requestFields,
+			"labels", object{"type": []string{"string", "array"}, "items": textSchema, "minItems": 1, "maxItems": o.MaxInputs, "description": fmt.Sprintf("labels to choose among in place of the model's own; at most %d in all, times the number of inputs", o.MaxInputs)},
+			"template", object{"type": "string", "default": "This example is {}.", "description": "the sentence about a label, with {} in the label's place"},
+			"several", object{"type": "boolean", "default": false, "description": "whether several labels, or none, may be right for an input"})
+	}
 	probability := object{"type": "number", "minimum": 0, "maximum": 1, "description": "the answer's probability in the model"}
 	answer := fields(
 		"input", textSchema,
