@@ -56,6 +56,12 @@ func TestPairsLearn(t *testing.T) {
 				t.Errorf("the attention is %+v, %v, want a separator between the texts", a, err)
 			}
 			must.Refuse(m.Predict("word1"))(t, "two texts with one tab")
+			ranked, _, err := m.Rank(t.Context(), "word1\tx1", []string{"word1", "", "word4", "word2"}, 2)
+			if kind != data.KindRegression {
+				must.Fail(t, err, "only models that score two texts")
+			} else if err != nil || len(ranked) != 3 || ranked[0].Index != 2 || ranked[1].Index != 3 || ranked[2].Index != 1 || ranked[2].Err == nil {
+				t.Errorf("ranked: %+v, %v, want word4, word2 and an error", ranked, err)
+			}
 			examples, _, err := ReadExamples(m, c.Data.File)
 			if err != nil || len(examples) != 600 || examples[1].Source != "word1 x1\tword0" {
 				t.Errorf("the examples begin with %q, %v, want both texts", examples[1], err)
