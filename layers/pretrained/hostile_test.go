@@ -74,8 +74,8 @@ func file(t *testing.T, tensors ...safetensors.Tensor) string {
 	return b.String()
 }
 
-// TestTampered changes one thing in the folder llama-tied, which has two layers and a tied head. The folder must give an
-// error that contains want or, if want is empty, must open.
+// TestTampered changes one thing in the folder llama-tied, which has two layers and a tied head. The folder must give
+// an error that contains want or, if want is empty, must open.
 func TestTampered(t *testing.T) {
 	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 	set := func(key, value string) func(*tampered) { return func(f *tampered) { f.set(key, value) } }
