@@ -32,7 +32,7 @@ var floors = [][]string{
 	{"internal/linear/beside", "internal/logit", "internal/runfolder/runlog", "layers/pretrained"},
 	{"train", "layers/decode"},
 	{"layers", "layers/gradcheck"},
-	{"internal/linear/fit", "internal/ops", "train/optim"},
+	{"data/search", "internal/linear/fit", "internal/ops", "train/optim"},
 	{"internal/chats", "internal/kernel", "internal/kernel/internal/amxrun", "internal/linear", "internal/rows", "internal/runfolder", "data/toy"},
 	{"data", "internal/atomicfile", "internal/choices", "internal/extremes", "internal/folderlock", "internal/heatmap", "internal/kernel/internal/portable", "internal/safetensors", "internal/table", "internal/testseed", "train/score"},
 	{"internal/oov"},
@@ -43,7 +43,7 @@ var floors = [][]string{
 	{"data/tokenizer/internal/models"},
 	{"data/tokenizer/internal/format", "data/tokenizer/internal/patterns", "data/tokenizer/internal/trie"},
 	{"data/tokenizer/internal/characters", "data/tokenizer/internal/pipe"},
-	{"internal/apart", "internal/jsonkeys", "internal/metrics", "internal/must", "internal/setting", "internal/text", "internal/webpage"},
+	{"internal/apart", "internal/jsonkeys", "internal/metrics", "internal/must", "internal/npy", "internal/setting", "internal/text", "internal/webpage"},
 }
 
 // floorOf returns the floor of a package, or -1 if it has none.

@@ -43,6 +43,7 @@ type Model struct {
 	layout data.Layout
 	free   freeList
 
+	start     start           // the folder that the weights are from; nil before there is one
 	published *publishedStart // the folder of the published model that this one is or began as; otherwise nil
 	adapter   *layers.Adapter // for a Tune of lora, while the run trains; an opened model has it in its Params
 	prompt    string          // Embed puts it before each text
