@@ -1,6 +1,7 @@
 package pretrained
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ func (k *keys) t5(c *Config) {
 		"relative_attention_num_buckets", &b.Buckets, "relative_attention_max_distance", &b.MaxDistance,
 		"dropout_rate", &m.Block.Dropout, "dropout_rate", &m.Dropout, "dropout_rate", &a.Dropout, "dropout_rate", &f.Dropout)
 	if b.MaxDistance <= b.Buckets/2 {
-		k.invalid("relative_attention_max_distance", "above half of relative_attention_num_buckets")
+		k.invalid("relative_attention_max_distance", fmt.Sprintf("above half of relative_attention_num_buckets (%d)", b.Buckets))
 	}
 	c.MaxLen = maxInt // there is no limit
 	if k.get("is_encoder_decoder"); k.writing {
