@@ -94,7 +94,7 @@ func (t translator) search(beam int) decode.BeamOptions {
 // predictor returns a predictor that generates answers.
 func (t translator) predictor(s batchShape) (predictor, error) {
 	l := t.layout
-	session, err := decode.NewSeq2Seq(t.net, decode.Seq2SeqConfig{Sources: s.size, Width: s.beam, SourceLen: s.width, Capacity: l.TargetLen, Cores: s.cores})
+	session, err := decode.NewSeq2Seq(t.net, decode.Seq2SeqConfig{Sources: s.size, Width: s.beam, SourceLen: s.width, Capacity: l.TargetLen, Cores: s.cores, Adapter: t.adapter})
 	if err != nil {
 		return nil, err
 	}
