@@ -170,12 +170,13 @@ func ClassMetrics(b *layers.Build, logits, targets *G.Node, class int) ([]Metric
 	}, err
 }
 
-// LabelMetrics returns four metrics of labels that don't exclude each other, with logits (B, V), targets (B, V) that are
-// 1 for right labels and otherwise 0, and weights (B), which are 0 for rows that don't count:
+// LabelMetrics returns four metrics of labels that don't exclude each other, with logits (B, V), targets (B, V) that
+// are 1 for right labels and otherwise 0, and weights (B), which are 0 for rows that don't count:
 //
 //   - "micro_f1": the F1 score of all labels together,
 //   - "macro_f1": the mean of the F1 scores of the labels, as in MacroF1,
-//   - "average_precision": the mean, over all right labels, of the share of right ones among the labels whose logits are
+//   - "average_precision": the mean, over all right labels, of the share of right ones among the labels whose logits
+// are
 //     at least as high. Logits are counted in bins: see AUC,
 //   - "subset_accuracy": the share of rows with exactly the right labels.
 //

@@ -80,8 +80,8 @@ func (x Mixture) Logits(network, linear []float32, classes int) []float32 {
 	return out
 }
 
-// Odds returns the mixed logits of yes-or-no answers, which are the logarithms of their odds. A side that has the weight
-// 0 may be nil.
+// Odds returns the mixed logits of yes-or-no answers, which are the logarithms of their odds. A side that has the
+// weight 0 may be nil.
 func (x Mixture) Odds(network, linear []float32) []float32 {
 	out := make([]float32, max(len(network), len(linear)))
 	for _, part := range []struct {

@@ -122,8 +122,8 @@ func (s *distanceSum[F]) inputs(values []G.Value) (x, t []F) {
 }
 
 // sumVector returns a vector of n sums of dtype float64, without a gradient. When the graph runs, the sums start at 0,
-// and add is called for each output x whose weight w isn't 0, in order, with its number i and its target t. The name stands for add: with the same
-// name, add must be the same. Inputs and errors are the same as in SumDistance.
+// and add is called for each output x whose weight w isn't 0, in order, with its number i and its target t. The name
+// stands for add: with the same name, add must be the same. Inputs and errors are the same as in SumDistance.
 func sumVector(e *Env, name string, d kernel.Distance, outputs, targets, weights *G.Node, n int, add func(sums []float64, i int, x, t, w float64)) (*G.Node, error) {
 	if err := checkDistance(name, outputs, targets, weights); err != nil {
 		return nil, err

@@ -8,11 +8,11 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// LabelSums returns a vector of dtype float64, without a gradient, for logits (B, V) of V labels that don't exclude each
-// other: the number of rows with exactly the right labels, the number of rows, then for each label the number of right
-// answers, and then for each label the number of answers and targets. A label is in the answer if its logit is at least
-// 0. Weights have the shape (B); rows with weight 0 don't count, and all other weights count the same. Otherwise, inputs
-// and errors are the same as in SumDistance for binary cross-entropy.
+// LabelSums returns a vector of dtype float64, without a gradient, for logits (B, V) of V labels that don't exclude
+// each other: the number of rows with exactly the right labels, the number of rows, then for each label the number of
+// right answers, and then for each label the number of answers and targets. A label is in the answer if its logit is at
+// least 0. Weights have the shape (B); rows with weight 0 don't count, and all other weights count the same. Otherwise,
+// inputs and errors are the same as in SumDistance for binary cross-entropy.
 func LabelSums(e *Env, logits, targets, weights *G.Node) (*G.Node, error) {
 	const name = "label sums"
 	s := logits.Shape()

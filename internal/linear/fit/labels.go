@@ -39,8 +39,8 @@ func Labels(ctx context.Context, train linear.Rows, labels [][]int, classes int,
 	return s.finish(ctx)
 }
 
-// averagePrecision returns the mean, over all labels of the rows that have scores (rows, classes), of the share of right
-// ones among the scores that are as high, or 0 without labels.
+// averagePrecision returns the mean, over all labels of the rows that have scores (rows, classes), of the share of
+// right ones among the scores that are as high, or 0 without labels.
 func averagePrecision(scores []float32, classes int, labels [][]int) float64 {
 	order, yes := make([]int, len(scores)), make([]bool, len(scores))
 	for i := range order {
