@@ -176,8 +176,7 @@ func ClassMetrics(b *layers.Build, logits, targets *G.Node, class int) ([]Metric
 //   - "micro_f1": the F1 score of all labels together,
 //   - "macro_f1": the mean of the F1 scores of the labels, as in MacroF1,
 //   - "average_precision": the mean, over all right labels, of the share of right ones among the labels whose logits
-// are
-//     at least as high. Logits are counted in bins: see AUC,
+//     are at least as high. Logits are counted in bins: see AUC,
 //   - "subset_accuracy": the share of rows with exactly the right labels.
 //
 // An answer has the labels whose logits are at least 0. V may be up to 131,071.

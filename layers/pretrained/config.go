@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/heed-go/heed/layers"
 )
@@ -41,7 +40,7 @@ func readConfig(fsys fs.FS, states bool) (Config, error) {
 	if c.read(k, states || len(modules) > 0 && sentence.values["model_type"] != crossEncoder); k.err != nil {
 		return Config{}, k.done()
 	}
-	if c.Head == "text" {
+	if c.writes() {
 		if exists(fsys, path.Join(folder, generationFile)) { // otherwise, its members may be in config.json
 			k = readKeys(fsys, path.Join(folder, generationFile), false)
 		}
@@ -58,7 +57,8 @@ func readConfig(fsys fs.FS, states bool) (Config, error) {
 // readTokenizer checks the keys of tokenizer_config.json. Package data/tokenizer reads most of them.
 func (c *Config) readTokenizer(k *keys) error {
 	var inputs []string
-	if k.copy("model_input_names", &inputs); inputs != nil && c.Head == "classes" && c.Model.Segments > 1 && !slices.Contains(inputs, "token_type_ids") {
+	h, _ := heads.Get(c.Head)
+	if k.copy("model_input_names", &inputs); inputs != nil && h.pairs && c.Model.Segments > 1 && !slices.Contains(inputs, "token_type_ids") {
 		k.fail(unsupported("model_input_names", inputs, "token_type_ids among them, which the second of two texts needs"))
 	}
 	k.refuse(tokenizerFile)
@@ -90,7 +90,8 @@ func (c *Config) read(k *keys, states bool) {
 		c.isCausal(k)
 	}
 	for _, name := range []string{"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps", "norm_epsilon", "rope_theta", "head_dim", "num_key_value_heads",
-		"embedding_multiplier", "residual_multiplier", "attention_multiplier", "logits_scaling", "logit_scale"} {
+		"embedding_multiplier", "residual_multiplier", "attention_multiplier", "logits_scaling", "logit_scale",
+		"d_kv", "relative_attention_num_buckets", "relative_attention_max_distance"} {
 		if number, ok := k.values[name].(json.Number); ok && !k.writing {
 			if x, err := number.Float64(); err == nil && x == 0 { // in a layers.ModelConfig, 0 means a default
 				k.invalid(name, "above 0")
@@ -101,38 +102,16 @@ func (c *Config) read(k *keys, states bool) {
 	if k.copy("architectures", &classes); len(classes) == 0 {
 		classes = []string{a.class}
 	}
-	head := a.headOf(classes[0])
-	if states {
-		head = "states"
-	}
-	switch c.Head = head; head {
-	default: // config may have set it
-		if c.Classifier = nil; a.causal && !c.Causal {
-			name := "is_causal"
-			if k.values[name] != false {
-				name = "use_bidirectional_attention"
-			}
-			k.fail(unsupported(name, k.values[name], "a model without a head or for classes, because a text is written token by token"))
-		}
-	case "":
-		k.fail(unsupported("architectures", classes[0], "a model for text, for masked tokens, for classes of sequences, or without a head"))
-	case "states":
-		*c = c.States()
-	case "classes":
-		classifier := a.classifier
-		if c.Classifier != nil {
-			classifier = *c.Classifier
-		}
-		own := classifier.Model
-		*c = c.States()
-		c.classes(k)
-		classifier.Model = c.Model
-		classifier.Model.NoBias, classifier.Model.Outputs, classifier.Model.Transform = own.NoBias, len(c.Labels), own.Transform
-		c.Head, c.Model, c.Classifier = head, classifier.Model, &classifier
-		if pad := c.Pad; pad >= 0 && classifier.Pooling == layers.LastPooling { // it may also be the token that ends a text
-			classifier.Pad = &pad
+	name := a.headOf(classes[0])
+	if states && name != "states" {
+		if name = "states"; !a.headless() {
+			name = ""
 		}
 	}
+	if name == "" {
+		k.fail(unsupported("architectures", classes[0], "a model for text, for masked tokens, for classes of sequences, for tags of tokens, for answers in texts, for sequences, or without a head"))
+	}
+	c.setHead(k, name, a)
 	k.refuse(c.Type, configFile)
 }
 
@@ -151,45 +130,15 @@ func (c *Config) isCausal(k *keys) {
 	})
 }
 
-// suffixes lists the ends of the names of classes, each with its Head.
-var suffixes = []struct{ suffix, head string }{
-	{"ForCausalLM", "text"}, {"LMHeadModel", "text"}, {"ForMaskedLM", "mask"}, {"ForPreTraining", "mask"},
-	{"ForSequenceClassification", "classes"}, {"Model", "states"},
-}
-
-// headOf returns the Head of the models of a class, or "" if it isn't supported.
-func (a architecture) headOf(class string) string {
-	for _, s := range suffixes {
-		if _, ok := a.heads[s.head]; strings.HasSuffix(class, s.suffix) && (ok || s.head == "states") {
-			if s.suffix == "ForPreTraining" && a.ownPretraining {
-				return "states"
-			}
-			return s.head
-		}
-	}
-	return ""
-}
-
-// classFor returns the class of models with a Head.
-func (a architecture) classFor(head string) string {
-	if head == a.headOf(a.class) {
-		return a.class
-	}
-	stem := a.class
-	for _, s := range suffixes {
-		stem = strings.TrimSuffix(stem, s.suffix)
-	}
-	for _, s := range suffixes {
-		if s.head == head {
-			return stem + s.suffix
-		}
-	}
-	return head
-}
-
 // tokens copies the ids of special tokens.
 func (c *Config) tokens(k *keys) {
 	k.copy("eos_token_id", (*ids)(&c.End), "bos_token_id", (*id)(&c.Start), "pad_token_id", (*id)(&c.Pad))
+}
+
+// writes reports whether the model writes token by token.
+func (c *Config) writes() bool {
+	h, _ := heads.Get(c.Head)
+	return h.writes
 }
 
 // generation copies the members of generation_config.json. Its token ids come before those of config.json. As in the
@@ -214,17 +163,15 @@ func (c *Config) generation(k *keys) {
 	if k.copy("temperature", &drawn.Temperature, "top_k", &drawn.TopK, "top_p", (*none)(&drawn.TopP), "min_p", (*none)(&drawn.MinP)); sample {
 		*s = drawn
 	}
+	if c.Sequence != nil {
+		c.search(k)
+	}
 	k.refuse(generationFile)
 	k.fail(s.Check())
 }
 
-// several is the problem_type of models whose texts have several labels.
-const several = "multi_label_classification"
-
-// classes copies the names of the classes, and whether a text may have several. For a single class, it copies whether
-// its logit is a number or the logit of a score. Without a key that says it, it is a number if problem_type is
-// regression.
-func (c *Config) classes(k *keys) {
+// labels copies the names of the outputs, and returns their number.
+func (k *keys) labels(c *Config) int {
 	count, names := len(c.Labels), k.object("id2label")
 	if !k.writing {
 		count = 2
@@ -233,7 +180,7 @@ func (c *Config) classes(k *keys) {
 		}
 		if count > maxCount {
 			k.fail(fmt.Errorf("there can be at most %d classes, got %d", maxCount, count))
-			return
+			return 0
 		}
 		c.Labels = make([]string, count)
 	}
@@ -249,6 +196,17 @@ func (c *Config) classes(k *keys) {
 		names.err = fmt.Errorf("id2label: %w", names.err)
 	}
 	k.put("id2label", names)
+	return count
+}
+
+// several is the problem_type of models whose texts have several labels.
+const several = "multi_label_classification"
+
+// classes copies the names of the classes, and whether a text may have several. For a single class, it copies whether
+// its logit is a number or the logit of a score. Without a key that says it, it is a number if problem_type is
+// regression.
+func (k *keys) classes(c *Config) int {
+	count := k.labels(c)
 	problem := "single_label_classification"
 	function := "torch.nn.modules.linear.Identity"
 	if count == 1 {
@@ -267,12 +225,13 @@ func (c *Config) classes(k *keys) {
 	if k.writing {
 		sentence.only("activation_fn", function)
 		k.put("sentence_transformers", sentence)
-		return
+		return count
 	}
 	c.Sigmoid = count == 1 && k.values["problem_type"] == nil
 	c.readActivation(k, "sbert_ce_default_activation_function")
 	c.readActivation(sentence, "activation_fn")
 	k.fail(sentence.err)
+	return count
 }
 
 // thresholds copies the thresholds of labels, by their numbers as in id2label.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -186,7 +187,13 @@ func TestUnsupported(t *testing.T) {
 		key, config string
 		others      []string
 	}{
-		{"model_type", `{"model_type": "t5"}`, nil},
+		{"model_type", `{"model_type": "umt5"}`, nil},
+		{"feed_forward_proj", `{"model_type": "t5", "feed_forward_proj": "gated-mish"}`, nil},
+		{"architectures", `{"model_type": "bart", "architectures": ["BartModel"]}`, nil},
+		{"decoder_attention_heads", `{"model_type": "bart", "encoder_attention_heads": 8}`, nil},
+		{"tie_word_embeddings", `{"model_type": "marian", "tie_word_embeddings": false}`, nil},
+		{"is_encoder_decoder", `{"model_type": "mbart", "is_encoder_decoder": false}`, nil},
+		{"num_beam_groups", `{"model_type": "t5"}`, []string{"generation_config.json", `{"num_beam_groups": 2}`}},
 		{"quantization_config", `{"model_type": "llama", "quantization_config": {"quant_method": "gptq"}}`, nil},
 		{"quantization_config", `{"model_type": "gpt_oss", "quantization_config": {"quant_method": "mxfp4"}}`, nil},
 		{"rope_parameters", `{"model_type": "gpt_oss", "rope_parameters": null}`, nil},
@@ -200,7 +207,7 @@ func TestUnsupported(t *testing.T) {
 		{"num_key_value_heads", `{"model_type": "deepseek_v2", "num_key_value_heads": 4}`, nil},
 		{"mscale_all_dim", `{"model_type": "deepseek_v2", "rope_scaling": {"type": "yarn", "factor": 4, "original_max_position_embeddings": 512, "mscale_all_dim": -10}}`, nil},
 		{"clip_qkv", `{"model_type": "olmoe", "clip_qkv": 8}`, nil},
-		{"architectures", `{"model_type": "llama", "architectures": ["LlamaForTokenClassification"]}`, nil},
+		{"architectures", `{"model_type": "llama", "architectures": ["LlamaForMultipleChoice"]}`, nil},
 		{"rope_type", `{"model_type": "llama", "rope_scaling": {"rope_type": "longrope", "factor": 2}}`, nil},
 		{"partial_rotary_factor", `{"model_type": "llama", "partial_rotary_factor": 0.5}`, nil},
 		{"rotary_pct", `{"model_type": "gpt_neox", "rotary_pct": 0}`, nil}, // it rotates nothing, and a Dim of 0 means all
@@ -222,7 +229,7 @@ func TestUnsupported(t *testing.T) {
 		{"use_bidirectional_attention", `{"model_type": "gemma3_text", "use_bidirectional_attention": true}`, nil},
 		{"position_embedding_type", `{"model_type": "bert", "position_embedding_type": "relative_key"}`, nil},
 		{"is_decoder", `{"model_type": "bert", "is_decoder": true}`, nil},
-		{"architectures", `{"model_type": "bert", "architectures": ["BertForQuestionAnswering"]}`, nil},
+		{"architectures", `{"model_type": "bert", "architectures": ["BertForMultipleChoice"]}`, nil},
 		{"pad_token_id", `{"model_type": "roberta", "pad_token_id": 0}`, nil},
 		{"relative_attention_num_buckets", `{"model_type": "mpnet", "relative_attention_num_buckets": 16}`, nil},
 		{"rope_scaling", `{"model_type": "modernbert", "rope_scaling": {"rope_type": "linear", "factor": 2.0}}`, nil},
@@ -297,6 +304,54 @@ func TestGenerationConfig(t *testing.T) {
 	if err != nil || c.Sampler != (decode.Sampler{}) {
 		t.Errorf("without do_sample: %+v, %v", c.Sampler, err)
 	}
+}
+
+// TestSearch reads how generation_config.json searches for answers, writes it and reads it again.
+func TestSearch(t *testing.T) {
+	for _, test := range []struct {
+		config, generation string
+		want               Search
+	}{
+		{`{"model_type": "t5", "bos_token_id": 8}`, "", Search{Start: 8, First: -1, Beams: 1, LengthPenalty: 1}},
+		{`{"model_type": "bart", "num_beams": 5, "early_stopping": true}`, "", Search{Start: 2, First: -1, Last: []int{2}, Beams: 5, LengthPenalty: 1, Stop: "early"}},
+		{`{"model_type": "mbart", "decoder_start_token_id": 7}`, `{"num_beams": 4, "length_penalty": 2.5, "early_stopping": "never", "no_repeat_ngram_size": 3,
+			"bad_words_ids": [[4], [5, 6]], "forced_bos_token_id": 9, "forced_eos_token_id": [2, 3], "max_length": 200, "max_new_tokens": 60}`,
+			Search{Start: 7, First: 9, Last: []int{2, 3}, Beams: 4, LengthPenalty: 2.5, Stop: "never", NoRepeat: 3, BadWords: [][]int{{4}, {5, 6}}, MaxLen: 200, MaxTokens: 60}},
+		{`{"model_type": "marian"}`, `{"decoder_start_token_id": 3, "early_stopping": false, "bad_words_ids": null}`, Search{Start: 3, First: -1, Beams: 1, LengthPenalty: 1}},
+	} {
+		fsys := folder(test.config)
+		if test.generation != "" {
+			fsys = folder(test.config, generationFile, test.generation)
+		}
+		c := must.Get(ReadConfig(fsys))(t)
+		k := newKeys()
+		c.generation(k)
+		content := must.Get(json.Marshal(k.values))(t)
+		again := must.Get(ReadConfig(folder(test.config, generationFile, string(content))))(t)
+		if !reflect.DeepEqual(c.Search, test.want) || !reflect.DeepEqual(again.Search, test.want) {
+			t.Errorf("%s, %s:\n%+v, written as %s and read as\n%+v, want\n%+v", test.config, test.generation, c.Search, content, again.Search, test.want)
+		}
+	}
+	for generation, want := range map[string]string{
+		`{"num_beams": 0}`:             "num_beams must be at least 1, got 0",
+		`{"early_stopping": "always"}`: `early_stopping must be true, false or "never"`,
+		`{"bad_words_ids": [3]}`:       "bad_words_ids must be a list of lists of token ids",
+		`{"bad_words_ids": [[]]}`:      "bad_words_ids must be a list of lists of token ids",
+		`{"bad_words_ids": [["a"]]}`:   "bad_words_ids must be",
+		`{"max_length": -3}`:           "max_length must be a whole number",
+	} {
+		wantError(t, generation, failure(ReadConfig(folder(`{"model_type": "t5"}`, generationFile, generation))), want)
+	}
+}
+
+// TestPrefixes reads the texts in front of sources.
+func TestPrefixes(t *testing.T) {
+	c := must.Get(ReadConfig(folder(`{"model_type": "t5", "prefix": " ", "task_specific_params": {"summarization": {"prefix": "summarize: ", "num_beams": 4}, "other": {}}}`)))(t)
+	if want := map[string]string{"summarization": "summarize: ", "prefix": " "}; !maps.Equal(c.Prompts, want) || c.Prompt != "prefix" {
+		t.Errorf("%v, %q, want %v", c.Prompts, c.Prompt, want)
+	}
+	wantError(t, "a list", failure(ReadConfig(folder(`{"model_type": "t5", "task_specific_params": [1]}`))), "task_specific_params must be an object")
+	wantError(t, "a number", failure(ReadConfig(folder(`{"model_type": "t5", "prefix": 1}`))), "prefix must be a string")
 }
 
 // TestBarredTokens reads which tokens generation_config.json bars.
@@ -425,7 +480,7 @@ func TestMemory(t *testing.T) {
 		if m.Model.Block.Attention.Latent != nil {
 			numbers = width(".latent") + width(".rotarykey")
 		}
-		if want := 4 * m.Model.Layers * numbers; perToken != want {
+		if want := 4 * cmp.Or(m.decoderLayers(), m.Model.Layers) * numbers; perToken != want {
 			t.Errorf("%d bytes per token, want %d", perToken, want)
 		}
 	})
@@ -438,7 +493,7 @@ func FuzzReadConfig(f *testing.F) {
 		generation, _ := os.ReadFile("testdata/" + dir + "/generation_config.json")
 		f.Add(config, generation)
 	}
-	for _, dir := range []string{"llama-tied", "gpt2", "qwen2", "gpt_neo", "gpt_neox", "gemma3", "gemma3-old", "llama-classes", "llama-states", "bert", "xlm-roberta", "mpnet", "modernbert", "electra-mask", "albert-mask", "deberta-classes", "deberta-v2-own"} {
+	for _, dir := range []string{"llama-tied", "gpt2", "qwen2", "gpt_neo", "gpt_neox", "gemma3", "gemma3-old", "llama-classes", "llama-states", "bert", "xlm-roberta", "mpnet", "modernbert", "electra-mask", "albert-mask", "deberta-classes", "deberta-v2-own", "t5-gated", "marian-two", "bart"} {
 		each(dir)
 	}
 	f.Fuzz(func(t *testing.T, config, generation []byte) {

@@ -2,140 +2,106 @@ package model
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
+	"context"
 	"math"
 	"slices"
 	"strings"
 
-	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/logit"
-	"github.com/heed-go/heed/internal/runfolder"
-	"github.com/heed-go/heed/layers/pretrained"
+	"github.com/heed-go/heed/internal/setting"
 )
 
-// labelsHead gives each source any number of labels.
-type labelsHead struct{ pooledHead }
+// Labels are labels of texts that a model of natural language inference chooses among without having learned them (Yin
+// et al., 2019): it reads each text with a sentence about each label, and says whether the text entails that sentence.
+// This is the pipeline zero-shot-classification of transformers. A published model cuts only a text that is too long,
+// and not the sentence.
+type Labels struct {
+	Names    []string
+	Template string // the sentence about a label, with {} in the label's place; empty means "This example is {}."
 
-func (labelsHead) about() facts {
-	return facts{kind: data.KindMultiLabel, use: "predict", rows: true, pairs: true, linear: true, top: unlimited, units: "characters, tokens, words, bpe"}
+	// Several says that several labels, or none, may be right for a text. The probability of a label is then that of
+	// entailment against contradiction. Otherwise, the probabilities of all labels add up to 1. For a single label,
+	// Several counts as true.
+	Several bool
 }
 
-func (labelsHead) published(m *pretrained.Config, r *data.Rule) bool {
-	if m.Head != "classes" || !m.Several {
-		return false
-	}
-	r.About, r.Classes, r.Separator = "the labels of a text", m.Labels, "|"
-	return true
+// entailment returns the index of the label for entailment, the first whose name begins with entail, or -1.
+func entailment(names []string) int {
+	return slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(strings.ToLower(name), "entail") })
 }
 
-func (h labelsHead) suit(m *pretrained.Config) error {
-	m.Several = true
-	return h.pooledHead.suit(m)
-}
-
-func (labelsHead) describe(_ *Config, d *Description) {
-	label := map[string]any{"type": "string"}
-	d.Schema["answer"] = map[string]any{"type": "array", "items": label}
-	d.Schema["scores"] = map[string]any{
-		"type": "array", "items": map[string]any{
-			"type": "object", "properties": map[string]any{"label": label, "score": map[string]any{"type": "number", "minimum": 0, "maximum": 1}},
-			"required": []any{"label", "score"},
-		},
-		"description": "the probability of each label, the likeliest first; the answer has the labels that reach their thresholds",
+// check returns an error if the model can't use the labels together with the options.
+func (l *Labels) check(o *PredictOptions, d Description) error {
+	if d.Labels != nil {
+		return d.Labels
 	}
-}
-
-func (labelsHead) network(m *Model) (network, error) {
-	net, err := pooled(m) // (B, Classes)
-	return labeller{reader{m, net}}, err
-}
-
-// A labeller is a network whose output is the logit of each label. Labels don't exclude each other.
-type labeller struct{ reader }
-
-func (l labeller) predictor(s batchShape) (predictor, error) {
-	return l.chooser(l, s, func(output []float32, q *query) {
-		q.output = slices.Clone(output)
-		if !q.keep {
-			q.choices, q.output = l.mixed(*q, q.mixture), nil
-		}
-	})
-}
-
-func (l labeller) mixed(q query, x logit.Mixture) []choice {
-	thresholds := l.thresholdsOf(x)
-	c := choice{targets: make([]int, l.layout.Classes), scores: make([]float64, l.layout.Classes)}
-	for i, z := range x.Odds(q.output, q.linear) {
-		p := 1 / (1 + math.Exp(-float64(z)))
-		if c.scores[i] = p; p >= thresholds[i] {
-			c.targets[i] = 1
-			c.logProb -= math.Log1p(math.Exp(-float64(z)))
-		} else {
-			c.logProb -= math.Log1p(math.Exp(float64(z)))
-		}
+	switch template := strings.Split(cmp.Or(l.Template, defaultTemplate), "{}"); {
+	case len(l.Names) == 0:
+		return setting.Errorf("%s must have at least one label, got none", setting.Path("labels"))
+	case len(template) != 2 || strings.ContainsAny(template[0]+template[1], "{}"):
+		return setting.Errorf("%s must have {} once, where the label goes, and no other braces, got %.100q", setting.Path("template"), l.Template)
+	case o.Threshold != (Threshold{}):
+		return setting.Errorf("%s is for the labels of the model, not for %s", setting.Path("threshold"), setting.Path("labels"))
 	}
-	return []choice{c}
-}
-
-// thresholdsOf returns the thresholds for answers that are mixed in this way.
-func (l labeller) thresholdsOf(x logit.Mixture) []float64 {
-	thresholds := l.Thresholds
-	if x != l.Mixture {
-		thresholds = nil
-	}
-	if thresholds == nil && x == (logit.Mixture{Linear: 1}) && l.Linear != nil {
-		thresholds = l.Linear.Thresholds
-	}
-	if thresholds == nil {
-		thresholds = slices.Repeat([]float64{0.5}, l.layout.Classes)
-	}
-	return thresholds
-}
-
-func (l labeller) answer(c choice, a *Answer) error {
-	a.Labels, a.Scores = []string{}, make([]LabelScore, len(c.scores))
-	for i, class := range l.Config.Task.Classes {
-		a.Scores[i] = LabelScore{class, c.scores[i], c.targets[i] == 1}
-	}
-	slices.SortStableFunc(a.Scores, func(a, b LabelScore) int { return cmp.Compare(b.Score, a.Score) })
-	for _, s := range a.Scores {
-		if s.Chosen {
-			a.Labels = append(a.Labels, s.Label)
-		}
-	}
-	a.Text = strings.Join(a.Labels, l.Config.Task.Separator)
 	return nil
 }
 
-// likeliest returns the n labels with the highest scores.
-func likeliest(scores []LabelScore, n int) (top []Alternative) {
-	for _, s := range scores[:min(n, len(scores))] {
-		top = append(top, Alternative{s.Label, math.Log(s.Score)})
-	}
-	return top
-}
+const defaultTemplate = "This example is {}."
 
-// thresholdsKey is the key of a run's thresholds in the metadata of its weights. Its text is a list in JSON.
-const thresholdsKey = "heed.thresholds"
-
-// AddThresholds adds the model's thresholds to the metadata of its weights.
-func (m *Model) AddThresholds(metadata map[string]string) {
-	if m.Thresholds != nil {
-		content, _ := json.Marshal(m.Thresholds) // finite, so there is no error
-		metadata[thresholdsKey] = string(content)
+// infer answers inputs with labels.
+func (m *Model) infer(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
+	names, answers := o.Labels.Names, make([]Answer, len(inputs))
+	var pairs []pair
+	for i, input := range inputs {
+		if answers[i].Input = input; m.Config.Published() {
+			_, read := m.encode(input)
+			answers[i].Unknown = read.Unknown
+		}
+		for _, name := range names {
+			pairs = append(pairs, pair{first: input, second: strings.Replace(cmp.Or(o.Labels.Template, defaultTemplate), "{}", name, 1)})
+		}
 	}
-}
-
-// readThresholds sets the model's thresholds from the metadata of its weights.
-func (m *Model) readThresholds(metadata map[string]string) error {
-	content, ok := metadata[thresholdsKey]
-	if m.Thresholds = nil; !ok {
-		return nil
+	rows, err := m.readPairs(ctx, pairs, true, query{keep: true})
+	if err != nil {
+		return nil, err
 	}
-	err := json.Unmarshal([]byte(content), &m.Thresholds)
-	if err != nil || len(m.Thresholds) != len(m.Config.Task.Classes) || slices.ContainsFunc(m.Thresholds, func(p float64) bool { return !(p >= 0 && p <= 1) }) {
-		return fmt.Errorf("%s: its %s must be %d numbers from 0 to 1, got %.60q", runfolder.WeightsFile, thresholdsKey, len(m.Config.Task.Classes), content)
+	classes := m.Config.Task.Classes
+	yes, no := entailment(classes), 0
+	if yes == 0 {
+		no = len(classes) - 1
 	}
-	return nil
+	logProbs := make([]float64, len(pairs)) // of labels among each other, or of each by itself
+	alone := o.Labels.Several || len(names) == 1
+	for _, q := range rows {
+		logits := m.Mixture.Logits(q.output, q.linear, len(classes))
+		if logProbs[q.place] = float64(logits[yes]); alone {
+			logProbs[q.place] = -math.Log1p(math.Exp(float64(logits[no]) - float64(logits[yes])))
+		}
+	}
+	for i := range answers {
+		a, n := &answers[i], len(names)
+		sum, best := 0.0, slices.Max(logProbs[i*n:][:n])
+		for k, x := range logProbs[i*n:][:n] {
+			p := pairs[i*n+k]
+			if a.Cut = a.Cut || p.cut; p.err != nil && a.Err == nil {
+				a.Err = &InputError{a.Input, p.err}
+			}
+			sum += math.Exp(x - best)
+			a.Top = append(a.Top, Alternative{names[k], x})
+		}
+		if a.Err != nil {
+			a.Top = nil
+			continue
+		}
+		for k := range a.Top {
+			if !alone {
+				a.Top[k].LogProb -= best + math.Log(sum)
+			}
+		}
+		slices.SortStableFunc(a.Top, func(x, y Alternative) int { return cmp.Compare(y.LogProb, x.LogProb) })
+		a.Text, a.LogProb = a.Top[0].Text, a.Top[0].LogProb
+		if a.Top = a.Top[:min(o.Top, n)]; o.Top == 0 {
+			a.Top = nil
+		}
+	}
+	return answers, nil
 }

@@ -1,6 +1,6 @@
 """Makes adapters for the folders of make.py, and the values that the tests of this package expect.
 
-    python make_adapters.py           writes the adapters and values for all cases, or for those that are named
+    python make_adapters.py           writes the adapters and values for all cases except most for tags and spans, or for those that are named
     python make_adapters.py --check D opens the adapters that Go saved in D, and compares their logits
 
 Made with the packages that make.py names and peft 0.21.2.
@@ -21,9 +21,9 @@ import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
 
 from cases import cases
-from make import HERE, class_loss, doubles, outputs, reference
+from make import HERE, class_loss, doubles, kind_of, outputs, reference
 
-TASKS = dict(text="CAUSAL_LM", classes="SEQ_CLS", states="FEATURE_EXTRACTION")
+TASKS = dict(text="CAUSAL_LM", sequence="SEQ_2_SEQ_LM", classes="SEQ_CLS", tags="TOKEN_CLS", spans="QUESTION_ANS", states="FEATURE_EXTRACTION")
 
 # The settings of peft.LoraConfig that differ from r=2, lora_alpha=3 and target_modules="all-linear". A string is an
 # expression.
@@ -49,6 +49,10 @@ settings = {
     "deepseek_v3": dict(target_modules=["q_b_proj", "kv_a_proj_with_mqa"]),
     "deepseek_v3-classes": dict(target_modules=["kv_b_proj"]),
     "modernbert": dict(target_modules=["Wqkv", "Wi"], use_rslora=True),
+    "bert-tags": dict(target_modules=["query", "value"]),  # all-linear would have the head, which peft trains whole
+    "distilbert-spans": dict(target_modules=["q_lin", "lin2"]),
+    "llama-tags": dict(target_modules=["q_proj", "down_proj"]),
+    "modernbert-tags": dict(target_modules=["Wqkv", "head.dense"]),
 }
 
 
@@ -66,7 +70,7 @@ def make(name):
     values = load_file(os.path.join(HERE, name + ".safetensors"))
     config = peft.LoraConfig(**dict(r=2, lora_alpha=3, target_modules="all-linear", task_type=TASKS.get(head)) | settings.get(name, {}))
     with doubles():
-        model = peft.get_peft_model(reference(os.path.join(HERE, name), head), config).eval()
+        model = peft.get_peft_model(reference(os.path.join(HERE, name), head, kind_of(cases[name])), config).eval()
         with torch.no_grad():
             for p in model.parameters():
                 if p.requires_grad:
@@ -101,7 +105,7 @@ def check(folder):
         head = cases[name].get("head", "text")
         values, expected = load_file(os.path.join(HERE, name + ".safetensors")), load_file(os.path.join(HERE, name, "adapter", "expected.safetensors"))
         with doubles():
-            model = peft.PeftModel.from_pretrained(reference(os.path.join(HERE, name), head), os.path.join(folder, name)).eval()
+            model = peft.PeftModel.from_pretrained(reference(os.path.join(HERE, name), head, kind_of(cases[name])), os.path.join(folder, name)).eval()
             logits, _ = results(model, head, values)
         error = ((logits - expected["logits"]).abs().max() / expected["logits"].abs().max()).item()
         worst = max(worst, error)
@@ -114,5 +118,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--check"]:
         check(sys.argv[2])
     else:
-        for name in sys.argv[1:] or cases:
+        for name in sys.argv[1:] or [name for name in cases if not name.endswith(("-tags", "-spans")) or name in settings]:
             make(name)
