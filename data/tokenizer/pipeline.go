@@ -84,6 +84,7 @@ type Input struct {
 	Tokens []Token // the parts of the template's tokens are empty
 	Texts  []int   // 0 or 1: the text that the token comes from; -1 for a token of the template
 	Types  []int   // token types, for models that read them
+	Words  []int   // the number in its text of the piece, such as a word, that the token is a part of; -1 for a token of the template
 }
 
 // CutsStart reports whether Input cuts the start of a text that is too long, and not its end.
@@ -105,8 +106,8 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 	if p.limit != nil {
 		limit = max(0, *p.limit)
 	}
-	err := p.pipeline.Input(texts, limit, func(t pipe.Token, source, typ int) {
-		input.Tokens, input.Texts, input.Types = append(input.Tokens, Token(t)), append(input.Texts, source), append(input.Types, typ)
+	err := p.pipeline.Input(texts, limit, func(t pipe.Token, source, word, typ int) {
+		input.Tokens, input.Texts, input.Types, input.Words = append(input.Tokens, Token(t)), append(input.Texts, source), append(input.Types, typ), append(input.Words, word)
 	})
 	if err != nil {
 		return Input{}, err

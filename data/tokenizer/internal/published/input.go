@@ -12,8 +12,9 @@ import (
 
 // Input calls emit with the tokens of one text, or two, with the special tokens of the template, and cut to the maximum
 // length. If limit isn't negative, it replaces the file's maximum length; 0 means none. The argument source is 0 or 1
-// for a token of the first or the second text, and -1 for one of the template; typ is the token's type.
-func (p *Pipeline) Input(texts []string, limit int, emit func(t pipe.Token, source, typ int)) error {
+// for a token of the first or the second text, and -1 for one of the template; word is the number of its piece of the
+// text, or -1; typ is the token's type.
+func (p *Pipeline) Input(texts []string, limit int, emit func(t pipe.Token, source, word, typ int)) error {
 	items := p.template.single
 	switch len(texts) {
 	case 1:
@@ -22,10 +23,10 @@ func (p *Pipeline) Input(texts []string, limit int, emit func(t pipe.Token, sour
 	default:
 		return fmt.Errorf("a model reads one text or two, got %d", len(texts))
 	}
-	tokens := make([][]pipe.Token, len(texts))
+	tokens, words := make([][]pipe.Token, len(texts)), make([][]int, len(texts))
 	for i, text := range texts {
 		var err error
-		if tokens[i], err = Encode[pipe.Token](p, text, Options{}); err != nil {
+		if tokens[i], err = Encode[pipe.Token](p, text, Options{Words: &words[i]}); err != nil {
 			return err
 		}
 	}
@@ -38,12 +39,16 @@ func (p *Pipeline) Input(texts []string, limit int, emit func(t pipe.Token, sour
 	}
 	for _, item := range items {
 		if item.text >= 0 {
-			for i, t := range tokens[item.text] {
-				emit(p.Trim(t, i == 0, texts[item.text]), item.text, item.typ)
+			kept, numbers := tokens[item.text], words[item.text]
+			if t.left {
+				numbers = numbers[len(numbers)-len(kept):]
+			}
+			for i, t := range kept {
+				emit(p.Trim(t, i == 0, texts[item.text]), item.text, numbers[i], item.typ)
 			}
 		}
 		for _, id := range item.ids {
-			emit(pipe.Token{ID: id}, -1, item.typ)
+			emit(pipe.Token{ID: id}, -1, -1, item.typ)
 		}
 	}
 	return nil
