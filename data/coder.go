@@ -115,14 +115,14 @@ func (c *coder) ids(source string) (ids []int, err error) {
 		return c.source.Encode(source)
 	}
 	ids, err = publishedTokenizer{c.published, &c.rule}.Encode(source)
-	return ids, cmp.Or(err, c.known(ids))
+	return ids, cmp.Or(err, c.rule.known(ids))
 }
 
 // known returns an error if a published model doesn't have one of the ids.
-func (c *coder) known(ids []int) error {
+func (r *Rule) known(ids []int) error {
 	for _, id := range ids {
-		if id >= c.rule.Published.Tokens {
-			return fmt.Errorf("the tokenizer's id %d is beyond the model's %d ids: the tokenizer belongs to another model", id, c.rule.Published.Tokens)
+		if id >= r.Published.Tokens {
+			return fmt.Errorf("the tokenizer's id %d is beyond the model's %d ids: the tokenizer belongs to another model", id, r.Published.Tokens)
 		}
 	}
 	return nil

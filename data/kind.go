@@ -8,6 +8,7 @@ type kind struct {
 	classes, pairs, maxAnswer, target bool
 	number                            bool // an answer is a number
 	texts                             bool // an example has several texts, each in a row of its own
+	parts                             bool // an answer is a part of the source
 	cuts                              bool // the Coder cuts a source with more than MaxLen ids
 
 	coder func(c coder) (Coder, error) // makes the Coder
