@@ -27,6 +27,8 @@ type Column struct {
 	Role  string   // noun for its fields, such as "label"
 	Names []string // names that a header may use for it, the likeliest first; case and spaces around a name make no difference
 	One   bool     // an array of several texts in JSONL is an error, and not one text of all
+	Empty bool     // a field may be empty; Check must then replace it
+	Raw   bool     // an array or an object in JSONL is taken as JSON
 }
 
 // Options says which columns of a table are wanted, and which rows are good. Columns, Header and SkipBad are the

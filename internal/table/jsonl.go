@@ -56,9 +56,12 @@ func (j *jsonRows) next() (row, error) {
 	}
 	j.fields = j.fields[:0]
 	for i, key := range j.keys {
-		field := ""
+		field, c := "", Column{}
+		if i < len(j.known) {
+			c = j.known[i]
+		}
 		if err == nil {
-			field, err = object.text(key, i < len(j.known) && j.known[i].One)
+			field, err = object.text(key, c)
 		}
 		j.fields = append(j.fields, field)
 	}
@@ -125,8 +128,8 @@ func (o object) keys() string {
 }
 
 // text returns the value of a key as text: a string, the JSON text of a number or a boolean, or an array of these,
-// joined with spaces. If one is true, an array has at most one. The text of null is empty.
-func (o object) text(key string, one bool) (string, error) {
+// joined with spaces, unless the column says otherwise. The text of null is empty.
+func (o object) text(key string, c Column) (string, error) {
 	same := func(m member) bool { return m.key == key }
 	i := slices.IndexFunc(o, same)
 	if i < 0 {
@@ -139,7 +142,7 @@ func (o object) text(key string, one bool) (string, error) {
 	if slices.ContainsFunc(o[i+1:], same) {
 		return "", fmt.Errorf("the key %q is in the line twice", key)
 	}
-	text, err := valueText(o[i].value, one)
+	text, err := valueText(o[i].value, c)
 	if err != nil {
 		return "", fmt.Errorf("the value of %q %w", key, err)
 	}
@@ -147,7 +150,10 @@ func (o object) text(key string, one bool) (string, error) {
 }
 
 // valueText returns a value as text. An error continues a sentence about the value.
-func valueText(value []byte, one bool) (string, error) {
+func valueText(value []byte, c Column) (string, error) {
+	if c.Raw && (value[0] == '[' || value[0] == '{') {
+		return string(value), nil
+	}
 	if value[0] != '[' {
 		return scalarText(value)
 	}
@@ -163,7 +169,7 @@ func valueText(value []byte, one bool) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("is an array, whose elements are the tokens of the text; an element %w", err)
 	}
-	if one && len(texts) > 1 {
+	if c.One && len(texts) > 1 {
 		return "", fmt.Errorf("is an array of %d labels, %s", len(texts), OneLabel)
 	}
 	return strings.Join(texts, " "), nil

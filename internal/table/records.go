@@ -169,6 +169,7 @@ func (r *Records) judge(fields []string) error {
 		}
 		field := fields[column]
 		switch invalid := textfile.CheckUTF8(field); {
+		case strings.TrimSpace(field) == "" && r.options.Known[i].Empty:
 		case strings.TrimSpace(field) == "":
 			return fmt.Errorf("%s is empty", r.name(i))
 		case invalid != nil && !r.form.encoding.UTF8():
@@ -271,7 +272,7 @@ func Head(path string, o Options) (rows [][]string) {
 	}
 	rows = [][]string{first.names(), nil}
 	for _, key := range rows[0] {
-		value, _ := first.text(key, false) // a value that isn't text becomes ""
+		value, _ := first.text(key, Column{}) // a value that isn't text becomes ""
 		rows[1] = append(rows[1], value)
 	}
 	return rows
