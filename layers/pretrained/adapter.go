@@ -26,11 +26,9 @@ const (
 // untied says which layers an adapter can't have.
 const untied = "layers other than the embeddings and the head, because they share their weights"
 
-// taskTypes has the task_type of an adapter for each Head; "mask" has none.
-var taskTypes = map[string]string{"text": "CAUSAL_LM", "classes": "SEQ_CLS", "states": "FEATURE_EXTRACTION"}
-
-// classifier matches the names of the layers that peft trains whole in every adapter with the task_type SEQ_CLS.
-var classifier = regexp.MustCompile(`^.*(classifier|score)\b`)
+// classifier matches the names of the layers that peft trains whole in every adapter with the task_type of a head for
+// classes, tags or answers.
+var classifier = regexp.MustCompile(`^.*(classifier|score|qa_outputs)\b`)
 
 // copyAdapter copies the keys of adapter_config.json that hold numbers.
 func (k *keys) copyAdapter(low *layers.LowRank) {
@@ -70,7 +68,8 @@ func (c Config) OpenAdapter(fsys fs.FS, base *layers.Params) (*layers.Adapter, e
 	if low.Alpha == 0 {
 		k.fail(unsupported("lora_alpha", 0, "another number"))
 	}
-	if kind, _ := k.get("task_type").(string); slices.Contains([]string{"SEQ_CLS", "TOKEN_CLS", "QUESTION_ANS", "SEQ_2_SEQ_LM"}, kind) && kind != taskTypes[c.Head] {
+	h, _ := heads.Get(c.Head)
+	if kind, _ := k.get("task_type").(string); slices.Contains([]string{"SEQ_CLS", "TOKEN_CLS", "QUESTION_ANS", "SEQ_2_SEQ_LM"}, kind) && kind != h.task {
 		k.fail(unsupported("task_type", kind, fmt.Sprintf("an adapter for a model with the head %q, as its base has", c.Head)))
 	}
 	k.get("modules_to_save") // the file has their tensors
@@ -298,11 +297,12 @@ func (c Config) SaveAdapter(dir, name string, base *layers.Params, a *layers.Ada
 	if err != nil {
 		return err
 	}
-	kind := taskTypes[c.Head]
-	if tensors, _ := c.tensors(base); c.Head == "classes" && slices.ContainsFunc(tensors, func(t layers.Tensor) bool {
+	h, _ := heads.Get(c.Head)
+	kind := h.task
+	if tensors, _ := c.tensors(base); slices.ContainsFunc(tensors, func(t layers.Tensor) bool {
 		return classifier.MatchString(t.Names[0]) && a.Params.Get(t.Params[0]) == nil
 	}) {
-		kind = "" // the file lacks a part of the classifier
+		kind = "" // the file lacks a part of the head
 	}
 	k, low := newKeys(), a.Config
 	k.copyAdapter(&low)

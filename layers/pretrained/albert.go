@@ -36,9 +36,9 @@ var albert = architecture{
 		"blocks.{i}.feedforward.up encoder.albert_layer_groups.{i}.albert_layers.0.ffn",
 		"blocks.{i}.feedforward.down encoder.albert_layer_groups.{i}.albert_layers.0.ffn_output",
 	},
-	heads: map[string][]string{
+	heads: joined(tokenHeads, map[string][]string{
 		"mask": {"transform.linear predictions.dense", "transform.norm predictions.LayerNorm",
 			"head.bias predictions.decoder.bias|predictions.bias", "head predictions.decoder"},
 		"classes": {"transform.linear albert.pooler|pooler", "head classifier"},
-	},
+	}),
 }

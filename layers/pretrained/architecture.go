@@ -45,7 +45,8 @@ type Config struct {
 	Folder string // folder of config.json: ".", or a folder that modules.json names, such as 0_Transformer
 
 	// Head says what the model computes: "text" (logits of the next token), "mask" (logits of masked tokens), "classes"
-	// (logits of a sequence's classes) or "states" (the states after the last norm).
+	// (logits of a sequence's classes), "tags" (logits of each token's tags), "spans" (for each token, a logit that an
+	// answer starts there, and one that it ends there) or "states" (the states after the last norm).
 	Head string
 
 	Causal     bool                             // tokens attend only to themselves and to earlier tokens
@@ -54,7 +55,7 @@ type Config struct {
 	MaxLen     int                              // largest number of tokens of an input
 	Start, Pad int                              // the ids of the first token of a text and of padding; −1 for none
 	End        []int                            // ids that end a text
-	Labels     []string                         // for "classes", the names of the classes
+	Labels     []string                         // for "classes" and "tags", their names
 	Sigmoid    bool                             // for "classes" with one label: a score is the logistic function of its logit
 
 	// For text, how generation_config.json chooses tokens. If there is no such file, config.json may have its members.

@@ -15,11 +15,11 @@ var bert = architecture{
 		k.maskHead(c, c.Model.Block.FeedForward.Activation)
 	},
 	names: append([]string{"segments embeddings.token_type_embeddings", "positions embeddings.position_embeddings"}, bertNames...),
-	heads: map[string][]string{
+	heads: joined(tokenHeads, map[string][]string{
 		"mask": {"transform.linear cls.predictions.transform.dense", "transform.norm cls.predictions.transform.LayerNorm",
 			"head.bias cls.predictions.decoder.bias|cls.predictions.bias", "head cls.predictions.decoder"},
 		"classes": {"transform.linear bert.pooler.dense|pooler.dense", "head classifier"},
-	},
+	}),
 }
 
 const bertDefaults = `"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072, "hidden_act": "gelu",

@@ -17,7 +17,7 @@ var cohere2 = architecture{
 		Attention: gatedModel.Block.Attention, FeedForward: gatedModel.Block.FeedForward, Norm: layers.NormConfig{NoBias: true},
 		Parallel: true, SharedNorm: true,
 	}},
-	names: gatedNames, heads: onlyText,
+	names: gatedNames, heads: map[string][]string{"text": textHeads["text"]},
 	config: func(k *keys, c *Config) {
 		m, pattern := &c.Model, 4
 		window := cmp.Or(slidingWindow(*m), &layers.Window{Left: 4095}) // one is written even if no block has it

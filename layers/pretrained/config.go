@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/heed-go/heed/layers"
 )
@@ -58,7 +57,8 @@ func readConfig(fsys fs.FS, states bool) (Config, error) {
 // readTokenizer checks the keys of tokenizer_config.json. Package data/tokenizer reads most of them.
 func (c *Config) readTokenizer(k *keys) error {
 	var inputs []string
-	if k.copy("model_input_names", &inputs); inputs != nil && c.Head == "classes" && c.Model.Segments > 1 && !slices.Contains(inputs, "token_type_ids") {
+	h, _ := heads.Get(c.Head)
+	if k.copy("model_input_names", &inputs); inputs != nil && h.pairs && c.Model.Segments > 1 && !slices.Contains(inputs, "token_type_ids") {
 		k.fail(unsupported("model_input_names", inputs, "token_type_ids among them, which the second of two texts needs"))
 	}
 	k.refuse(tokenizerFile)
@@ -101,38 +101,14 @@ func (c *Config) read(k *keys, states bool) {
 	if k.copy("architectures", &classes); len(classes) == 0 {
 		classes = []string{a.class}
 	}
-	head := a.headOf(classes[0])
+	name := a.headOf(classes[0])
 	if states {
-		head = "states"
+		name = "states"
 	}
-	switch c.Head = head; head {
-	default: // config may have set it
-		if c.Classifier = nil; a.causal && !c.Causal {
-			name := "is_causal"
-			if k.values[name] != false {
-				name = "use_bidirectional_attention"
-			}
-			k.fail(unsupported(name, k.values[name], "a model without a head or for classes, because a text is written token by token"))
-		}
-	case "":
-		k.fail(unsupported("architectures", classes[0], "a model for text, for masked tokens, for classes of sequences, or without a head"))
-	case "states":
-		*c = c.States()
-	case "classes":
-		classifier := a.classifier
-		if c.Classifier != nil {
-			classifier = *c.Classifier
-		}
-		own := classifier.Model
-		*c = c.States()
-		c.classes(k)
-		classifier.Model = c.Model
-		classifier.Model.NoBias, classifier.Model.Outputs, classifier.Model.Transform = own.NoBias, len(c.Labels), own.Transform
-		c.Head, c.Model, c.Classifier = head, classifier.Model, &classifier
-		if pad := c.Pad; pad >= 0 && classifier.Pooling == layers.LastPooling { // it may also be the token that ends a text
-			classifier.Pad = &pad
-		}
+	if name == "" {
+		k.fail(unsupported("architectures", classes[0], "a model for text, for masked tokens, for classes of sequences, for tags of tokens, for answers in texts, or without a head"))
 	}
+	c.setHead(k, name, a)
 	k.refuse(c.Type, configFile)
 }
 
@@ -149,42 +125,6 @@ func (c *Config) isCausal(k *keys) {
 			*w = &layers.Window{Left: (*w).Left + 1, Right: (*w).Left + 1}
 		}
 	})
-}
-
-// suffixes lists the ends of the names of classes, each with its Head.
-var suffixes = []struct{ suffix, head string }{
-	{"ForCausalLM", "text"}, {"LMHeadModel", "text"}, {"ForMaskedLM", "mask"}, {"ForPreTraining", "mask"},
-	{"ForSequenceClassification", "classes"}, {"Model", "states"},
-}
-
-// headOf returns the Head of the models of a class, or "" if it isn't supported.
-func (a architecture) headOf(class string) string {
-	for _, s := range suffixes {
-		if _, ok := a.heads[s.head]; strings.HasSuffix(class, s.suffix) && (ok || s.head == "states") {
-			if s.suffix == "ForPreTraining" && a.ownPretraining {
-				return "states"
-			}
-			return s.head
-		}
-	}
-	return ""
-}
-
-// classFor returns the class of models with a Head.
-func (a architecture) classFor(head string) string {
-	if head == a.headOf(a.class) {
-		return a.class
-	}
-	stem := a.class
-	for _, s := range suffixes {
-		stem = strings.TrimSuffix(stem, s.suffix)
-	}
-	for _, s := range suffixes {
-		if s.head == head {
-			return stem + s.suffix
-		}
-	}
-	return head
 }
 
 // tokens copies the ids of special tokens.
@@ -218,9 +158,8 @@ func (c *Config) generation(k *keys) {
 	k.fail(s.Check())
 }
 
-// classes copies the names of the classes and, for a single class, whether its logit is a number or the logit of a
-// score. Without a key that says it, it is a number if problem_type is regression.
-func (c *Config) classes(k *keys) {
+// labels copies the names of the outputs, and returns their number.
+func (k *keys) labels(c *Config) int {
 	count, names := len(c.Labels), k.object("id2label")
 	if !k.writing {
 		count = 2
@@ -229,7 +168,7 @@ func (c *Config) classes(k *keys) {
 		}
 		if count > maxCount {
 			k.fail(fmt.Errorf("there can be at most %d classes, got %d", maxCount, count))
-			return
+			return 0
 		}
 		c.Labels = make([]string, count)
 	}
@@ -245,6 +184,13 @@ func (c *Config) classes(k *keys) {
 		names.err = fmt.Errorf("id2label: %w", names.err)
 	}
 	k.put("id2label", names)
+	return count
+}
+
+// classes copies the names of the classes and, for a single class, whether its logit is a number or the logit of a
+// score. Without a key that says it, it is a number if problem_type is regression.
+func (k *keys) classes(c *Config) int {
+	count := k.labels(c)
 	problem := "single_label_classification"
 	function := "torch.nn.modules.linear.Identity"
 	if count == 1 {
@@ -259,10 +205,11 @@ func (c *Config) classes(k *keys) {
 	if k.writing {
 		sentence.only("activation_fn", function)
 		k.put("sentence_transformers", sentence)
-		return
+		return count
 	}
 	c.Sigmoid = count == 1 && k.values["problem_type"] == nil
 	c.readActivation(k, "sbert_ce_default_activation_function")
 	c.readActivation(sentence, "activation_fn")
 	k.fail(sentence.err)
+	return count
 }

@@ -176,7 +176,7 @@ func TestUnsupported(t *testing.T) {
 		{"num_key_value_heads", `{"model_type": "deepseek_v2", "num_key_value_heads": 4}`, nil},
 		{"mscale_all_dim", `{"model_type": "deepseek_v2", "rope_scaling": {"type": "yarn", "factor": 4, "original_max_position_embeddings": 512, "mscale_all_dim": -10}}`, nil},
 		{"clip_qkv", `{"model_type": "olmoe", "clip_qkv": 8}`, nil},
-		{"architectures", `{"model_type": "llama", "architectures": ["LlamaForTokenClassification"]}`, nil},
+		{"architectures", `{"model_type": "llama", "architectures": ["LlamaForMultipleChoice"]}`, nil},
 		{"rope_type", `{"model_type": "llama", "rope_scaling": {"rope_type": "longrope", "factor": 2}}`, nil},
 		{"partial_rotary_factor", `{"model_type": "llama", "partial_rotary_factor": 0.5}`, nil},
 		{"rotary_pct", `{"model_type": "gpt_neox", "rotary_pct": 0}`, nil}, // it rotates nothing, and a Dim of 0 means all
@@ -198,7 +198,7 @@ func TestUnsupported(t *testing.T) {
 		{"use_bidirectional_attention", `{"model_type": "gemma3_text", "use_bidirectional_attention": true}`, nil},
 		{"position_embedding_type", `{"model_type": "bert", "position_embedding_type": "relative_key"}`, nil},
 		{"is_decoder", `{"model_type": "bert", "is_decoder": true}`, nil},
-		{"architectures", `{"model_type": "bert", "architectures": ["BertForQuestionAnswering"]}`, nil},
+		{"architectures", `{"model_type": "bert", "architectures": ["BertForMultipleChoice"]}`, nil},
 		{"pad_token_id", `{"model_type": "roberta", "pad_token_id": 0}`, nil},
 		{"relative_attention_num_buckets", `{"model_type": "mpnet", "relative_attention_num_buckets": 16}`, nil},
 		{"rope_scaling", `{"model_type": "modernbert", "rope_scaling": {"rope_type": "linear", "factor": 2.0}}`, nil},

@@ -79,13 +79,13 @@ var debertaNames = append([]string{
 }, bertNames...)
 
 // debertaHeads has the names of both heads for masked tokens: they compute the same.
-var debertaHeads = map[string][]string{
+var debertaHeads = joined(tokenHeads, map[string][]string{
 	"mask": {
 		"transform.linear cls.predictions.transform.dense|lm_predictions.lm_head.dense", "transform.norm cls.predictions.transform.LayerNorm|lm_predictions.lm_head.LayerNorm",
 		"head.bias cls.predictions.decoder.bias|cls.predictions.bias|lm_predictions.lm_head.bias", "head cls.predictions.decoder",
 	},
 	"classes": {"transform.linear pooler.dense", "head classifier"},
-}
+})
 
 func withoutKeyBias(m layers.ModelConfig) layers.ModelConfig {
 	m.Block.Attention.NoKeyBias = true

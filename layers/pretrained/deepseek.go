@@ -44,7 +44,7 @@ var deepseekV3 = architecture{
 		"n_routed_experts": 256, "n_shared_experts": 1, "moe_intermediate_size": 2048, "num_experts_per_tok": 8, "routed_scaling_factor": 2.5,
 		"n_group": 8, "topk_group": 4, "norm_topk_prob": true, "rope_interleave": true}`,
 	aliases: map[string]string{"num_local_experts": "n_routed_experts"},
-	model:   deepseekModel, classifier: lastToken, names: deepseekNames, heads: textHeads,
+	model:   deepseekModel, classifier: lastToken, names: deepseekNames, heads: joined(textHeads, scoreTags),
 	config: func(k *keys, c *Config) {
 		if r, ok := c.Model.Positions.(layers.Rotary); ok {
 			if value, known := k.values["rope_interleave"]; known && value == nil {

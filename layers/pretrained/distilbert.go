@@ -24,8 +24,8 @@ var distilbert = architecture{
 		"blocks.{i}.norm1 transformer.layer.{i}.sa_layer_norm", "blocks.{i}.norm2 transformer.layer.{i}.output_layer_norm",
 		"blocks.{i}.feedforward.up transformer.layer.{i}.ffn.lin1", "blocks.{i}.feedforward.down transformer.layer.{i}.ffn.lin2",
 	},
-	heads: map[string][]string{
+	heads: joined(tokenHeads, map[string][]string{
 		"mask":    {"transform.linear vocab_transform", "transform.norm vocab_layer_norm", "head vocab_projector"},
 		"classes": {"transform.linear pre_classifier", "head classifier"},
-	},
+	}),
 }

@@ -18,10 +18,10 @@ var electra = architecture{
 		k.maskHead(c, layers.GELU)
 	},
 	names: append([]string{"segments embeddings.token_type_embeddings", "positions embeddings.position_embeddings", "projection embeddings_project"}, bertNames...),
-	heads: map[string][]string{
+	heads: joined(tokenHeads, map[string][]string{
 		"mask":    {"transform.linear generator_predictions.dense", "transform.norm generator_predictions.LayerNorm", "head generator_lm_head"},
 		"classes": {"transform.linear classifier.dense", "head classifier.out_proj"},
-	},
+	}),
 }
 
 // narrow copies the width of the embeddings. If it differs from the blocks' width, or always, the model gets the

@@ -12,7 +12,7 @@ import (
 var gemma2 = architecture{
 	class: "Gemma2ForCausalLM", causal: true, prefix: "model.",
 	defaults: `{"vocab_size": 256000, "max_position_embeddings": 8192, "final_logit_softcapping": 30, "attn_logit_softcapping": 50, ` + gemmaDefaults,
-	model:    gemmaModel, classifier: lastToken, names: gemmaNames, heads: textHeads,
+	model:    gemmaModel, classifier: lastToken, names: gemmaNames, heads: joined(textHeads, scoreTags),
 	config: func(k *keys, c *Config) {
 		window := k.gemma(c)
 		k.copy("attn_logit_softcapping", (*none)(&c.Model.Block.Attention.Softcap))

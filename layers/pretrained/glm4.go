@@ -12,7 +12,7 @@ var glm4 = architecture{
 	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1, Positions: layers.Rotary{Interleaved: true}, Block: layers.BlockConfig{
 		Attention: layers.AttentionConfig{OutputBias: new(bool)}, FeedForward: gatedModel.Block.FeedForward, Norm: gatedModel.Block.Norm, OutputNorm: true,
 	}},
-	classifier: lastToken, heads: textHeads,
+	classifier: lastToken, heads: joined(textHeads, scoreTags),
 	names: append([]string{
 		"blocks.{i}.norm1out layers.{i}.post_self_attn_layernorm", "blocks.{i}.norm2out layers.{i}.post_mlp_layernorm",
 		"blocks.{i}.feedforward.gate+up layers.{i}.mlp.gate_up_proj",

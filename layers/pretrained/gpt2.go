@@ -8,7 +8,7 @@ var gpt2 = architecture{
 	defaults: `{"vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12, "activation_function": "gelu_new",
 		"resid_pdrop": 0.1, "embd_pdrop": 0.1, "attn_pdrop": 0.1, "layer_norm_epsilon": 1e-5, "bos_token_id": 50256, "eos_token_id": 50256,
 		"tie_word_embeddings": true}`,
-	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1}, classifier: lastToken, heads: textHeads,
+	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1}, classifier: lastToken, heads: joined(textHeads, tokenHeads),
 	aliases: map[string]string{"hidden_size": "n_embd", "max_position_embeddings": "n_positions", "num_attention_heads": "n_head", "num_hidden_layers": "n_layer"},
 	config: func(k *keys, c *Config) {
 		m, a, f := c.parts()

@@ -19,7 +19,7 @@ var gptNeo = architecture{
 	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1, Block: layers.BlockConfig{
 		Attention: layers.AttentionConfig{Scale: 1, NoBias: true, OutputBias: &yes},
 	}},
-	classifier: lastToken, heads: textHeads, aliases: map[string]string{"num_attention_heads": "num_heads", "num_hidden_layers": "num_layers"},
+	classifier: lastToken, heads: joined(textHeads, tokenHeads), aliases: map[string]string{"num_attention_heads": "num_heads", "num_hidden_layers": "num_layers"},
 	config: func(k *keys, c *Config) {
 		m, a, f := c.parts()
 		k.copy("vocab_size", &m.Vocab, "hidden_size", &m.Dim, "num_layers", &m.Layers, "num_heads", &a.Heads, "intermediate_size", &f.Hidden,

@@ -23,5 +23,5 @@ var gptNeoX = architecture{
 		"blocks.{i}.attention.query+key+value layers.{i}.attention.query_key_value heads", "blocks.{i}.attention.output layers.{i}.attention.dense",
 		"blocks.{i}.feedforward.up layers.{i}.mlp.dense_h_to_4h", "blocks.{i}.feedforward.down layers.{i}.mlp.dense_4h_to_h",
 	},
-	heads: map[string][]string{"text": {"head embed_out|lm_head"}, "classes": {"head score"}},
+	heads: joined(textHeads, tokenHeads, map[string][]string{"text": {"head embed_out|lm_head"}}),
 }

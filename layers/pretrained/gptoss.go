@@ -20,7 +20,7 @@ var gptOss = architecture{
 	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1, Block: layers.BlockConfig{
 		Attention: layers.AttentionConfig{Sinks: true}, FeedForward: layers.FeedForwardConfig{Gated: true}, Norm: gatedModel.Block.Norm,
 	}},
-	classifier: lastToken, heads: textHeads,
+	classifier: lastToken, heads: joined(textHeads, scoreTags),
 	names: append([]string{
 		"blocks.{i}.attention.sinks layers.{i}.self_attn.sinks", "blocks.{i}.feedforward.router layers.{i}.mlp.router",
 		"blocks.{i}.feedforward.gate+up layers.{i}.mlp.experts.gate_up_proj stacked", "blocks.{i}.feedforward.down layers.{i}.mlp.experts.down_proj stacked",

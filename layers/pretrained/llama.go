@@ -7,7 +7,7 @@ var llama = architecture{
 	class: "LlamaForCausalLM", causal: true, prefix: "model.",
 	defaults: `{"vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32,
 		"hidden_act": "silu", "max_position_embeddings": 2048, "rms_norm_eps": 1e-6, "bos_token_id": 1, "eos_token_id": 2}`,
-	model: gatedModel, classifier: lastToken, names: gatedNames, heads: textHeads,
+	model: gatedModel, classifier: lastToken, names: gatedNames, heads: joined(textHeads, scoreTags, oldSpans),
 	config: func(k *keys, c *Config) {
 		k.gated(c)
 		b := &c.Model.Block
@@ -38,12 +38,6 @@ func (k *keys) gatedSizes(c *Config, act string) {
 
 // lastToken is the classifier of decoders: the state of the last token, and a head without a bias.
 var lastToken = layers.SequenceClassifierConfig{Pooling: layers.LastPooling, Model: layers.ModelConfig{NoBias: true}}
-
-// textHeads has the names of the heads of most decoders.
-var textHeads = map[string][]string{"text": {"head lm_head"}, "classes": {"head score"}}
-
-// onlyText has the same for architectures whose classifiers the reference library doesn't know.
-var onlyText = map[string][]string{"text": textHeads["text"]}
 
 var gatedNames = []string{
 	"embedding embed_tokens", "norm norm",

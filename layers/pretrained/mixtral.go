@@ -13,7 +13,7 @@ var mixtral = architecture{
 		"num_key_value_heads": 8, "hidden_act": "silu", "max_position_embeddings": 131072, "rms_norm_eps": 1e-5, "rope_theta": 1000000,
 		"num_local_experts": 8, "num_experts_per_tok": 2, "bos_token_id": 1, "eos_token_id": 2}`,
 	aliases: map[string]string{"num_experts": "num_local_experts"},
-	model:   gatedModel, classifier: lastToken, heads: textHeads,
+	model:   gatedModel, classifier: lastToken, heads: joined(textHeads, scoreTags, spanHeads),
 	names: append([]string{
 		"blocks.{i}.feedforward.router layers.{i}.block_sparse_moe.gate", "blocks.{i}.feedforward.gate layers.{i}.block_sparse_moe.experts.{e}.w1",
 		"blocks.{i}.feedforward.up layers.{i}.block_sparse_moe.experts.{e}.w3", "blocks.{i}.feedforward.down layers.{i}.block_sparse_moe.experts.{e}.w2",
@@ -32,7 +32,7 @@ var qwen3MoE = architecture{
 		"num_key_value_heads": 4, "hidden_act": "silu", "max_position_embeddings": 32768, "rms_norm_eps": 1e-6, "sliding_window": 4096,
 		"moe_intermediate_size": 768, "num_experts": 128, "num_experts_per_tok": 8, "norm_topk_prob": false}`,
 	aliases: map[string]string{"num_local_experts": "num_experts"},
-	model:   gatedModel, classifier: lastToken, names: expertNames, heads: textHeads,
+	model:   gatedModel, classifier: lastToken, names: expertNames, heads: joined(textHeads, scoreTags, oldSpans),
 	config: func(k *keys, c *Config) {
 		k.gated(c)
 		a := &c.Model.Block.Attention

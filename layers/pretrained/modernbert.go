@@ -77,6 +77,8 @@ var modernbert = architecture{
 	},
 	heads: map[string][]string{
 		"mask":    {"transform.linear head.dense", "transform.norm head.norm", "head decoder"},
-		"classes": {"transform.linear head.dense", "transform.norm head.norm", "head classifier"},
+		"classes": modernbertHead, "tags": modernbertHead, "spans": modernbertHead,
 	},
 }
+
+var modernbertHead = []string{"transform.linear head.dense", "transform.norm head.norm", "head classifier"}

@@ -18,9 +18,9 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A Model is a published model with its parameters. One of Decoder (Head "text"), Encoder (Heads "mask" and "states")
-// and Classifier (Head "classes") is not nil. With Causal, the attention of an Encoder or a Classifier has a window
-// that hides later tokens.
+// A Model is a published model with its parameters. One of Decoder (Head "text"), Classifier (Head "classes") and
+// Encoder (other Heads) is not nil. With Causal, the attention of an Encoder or a Classifier has a window that hides
+// later tokens.
 type Model struct {
 	Config
 	Params     *layers.Params
@@ -173,7 +173,8 @@ func (c Config) check(fsys fs.FS, files []string, dtype tensor.Dtype) error {
 	if err != nil {
 		return err
 	}
-	heads, headless := a.headNames(c.Head), (c.Head == "text" || c.Head == "mask") && !c.Model.Tied
+	h, _ := heads.Get(c.Head)
+	names, headless := a.headNames(c.Head), h.vocab && !c.Model.Tied
 	for _, file := range files {
 		header, err := safetensors.OpenFS(fsys, file)
 		if err != nil {
@@ -183,13 +184,13 @@ func (c Config) check(fsys fs.FS, files []string, dtype tensor.Dtype) error {
 		tensors += len(header.Entries)
 		for _, e := range header.Entries {
 			numbers += memory.Product(e.Shape...)
-			headless = headless && !slices.Contains(heads, e.Name)
+			headless = headless && !slices.Contains(names, e.Name)
 		}
 	}
 	weights, perToken := c.Memory(dtype)
 	least := weights / int(dtype.Size())
 	if lacking := least - numbers; headless && lacking > 0 && lacking <= memory.Product(c.Model.Vocab, c.Model.EmbeddingWidth()) && c.Model.Layers <= tensors {
-		return fmt.Errorf("the weights have no head: the tensor %q is missing; download the whole model or, if its head is its embeddings, set tie_word_embeddings to true in config.json", heads[0])
+		return fmt.Errorf("the weights have no head: the tensor %q is missing; download the whole model or, if its head is its embeddings, set tie_word_embeddings to true in config.json", names[0])
 	}
 	if least > numbers || cmp.Or(c.Model.Shared, c.Model.Layers) > tensors {
 		return fmt.Errorf("config.json describes a model of %d layers with at least %d weights, but the files hold %d tensors with %d numbers",
@@ -207,7 +208,7 @@ func (c Config) Memory(dtype tensor.Dtype) (weights, perToken int) {
 	m := settled(c.Model, c.Head)
 	a, f := m.Block.Attention, m.Block.FeedForward
 	tables := 1
-	if (c.Head == "text" || c.Head == "mask") && !m.Tied {
+	if h, _ := heads.Get(c.Head); h.vocab && !m.Tied {
 		tables = 2
 	}
 	width := int(dtype.Size())

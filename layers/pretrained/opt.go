@@ -8,7 +8,7 @@ var opt = architecture{
 	defaults: `{"vocab_size": 50272, "hidden_size": 768, "num_hidden_layers": 12, "ffn_dim": 3072, "max_position_embeddings": 2048,
 		"dropout": 0.1, "num_attention_heads": 12, "activation_function": "relu", "pad_token_id": 1, "bos_token_id": 2, "eos_token_id": 2,
 		"do_layer_norm_before": true, "enable_bias": true, "tie_word_embeddings": true}`,
-	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1}, classifier: lastToken, heads: textHeads,
+	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1}, classifier: lastToken, heads: joined(textHeads, spanHeads),
 	config: func(k *keys, c *Config) {
 		m, a, f := c.parts()
 		k.copy("vocab_size", &m.Vocab, "hidden_size", &m.Dim, "num_hidden_layers", &m.Layers, "num_attention_heads", &a.Heads, "ffn_dim", &f.Hidden,

@@ -12,7 +12,7 @@ var qwen2 = architecture{
 	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1, Block: layers.BlockConfig{
 		Attention: layers.AttentionConfig{OutputBias: new(bool)}, FeedForward: gatedModel.Block.FeedForward, Norm: gatedModel.Block.Norm,
 	}},
-	classifier: lastToken, names: gatedNames, heads: textHeads,
+	classifier: lastToken, names: gatedNames, heads: joined(textHeads, scoreTags, oldSpans),
 	config: func(k *keys, c *Config) {
 		k.gated(c)
 		k.qwenWindows(c)
@@ -22,7 +22,7 @@ var qwen2 = architecture{
 // qwen3 is the architecture of the dense models of Qwen 3.
 var qwen3 = architecture{
 	class: "Qwen3ForCausalLM", causal: true, prefix: "model.", defaults: `{"head_dim": 128, ` + qwenDefaults,
-	model: gatedModel, classifier: lastToken, names: gatedNames, heads: textHeads,
+	model: gatedModel, classifier: lastToken, names: gatedNames, heads: joined(textHeads, scoreTags, oldSpans),
 	config: func(k *keys, c *Config) {
 		k.gated(c)
 		k.copy("attention_bias", (*not)(&c.Model.Block.Attention.NoBias))

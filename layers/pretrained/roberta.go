@@ -26,7 +26,7 @@ func roberta(class string, vocab int) architecture {
 
 const robertaDefaults = `"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, ` + bertDefaults
 
-var robertaHeads = map[string][]string{
+var robertaHeads = joined(tokenHeads, map[string][]string{
 	"mask":    {"transform.linear lm_head.dense", "transform.norm lm_head.layer_norm", "head.bias lm_head.decoder.bias|lm_head.bias", "head lm_head.decoder"},
 	"classes": {"transform.linear classifier.dense", "head classifier.out_proj"},
-}
+})

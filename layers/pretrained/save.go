@@ -131,8 +131,9 @@ func (c Config) write(dtype tensor.Dtype) (*keys, error) {
 		k.values["is_causal"] = false
 	}
 	w.tokens(k)
-	if a.config(k, &w); c.Head == "classes" {
-		w.classes(k)
+	h, _ := heads.Get(c.Head)
+	if a.config(k, &w); h.outputs != nil {
+		h.outputs(k, &w, a)
 	}
 	content, err := json.Marshal(k.values)
 	again, read := Config{Start: -1, Pad: -1}, &keys{err: errors.Join(k.err, err)}

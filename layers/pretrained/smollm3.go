@@ -12,7 +12,7 @@ var smolLM3 = architecture{
 	defaults: `{"vocab_size": 128256, "hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36, "num_attention_heads": 16,
 		"num_key_value_heads": 4, "hidden_act": "silu", "max_position_embeddings": 32768, "rms_norm_eps": 1e-6, "rope_theta": 2000000,
 		"bos_token_id": 128000, "eos_token_id": 128001, "pad_token_id": 128004, "tie_word_embeddings": true}`,
-	model: gatedModel, classifier: lastToken, names: gatedNames, heads: textHeads,
+	model: gatedModel, classifier: lastToken, names: gatedNames, heads: joined(textHeads, scoreTags, oldSpans),
 	config: func(k *keys, c *Config) {
 		m, a, f := c.parts()
 		k.gated(c)

@@ -11,7 +11,7 @@ var stableLM = architecture{
 	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1, Block: layers.BlockConfig{
 		Attention: layers.AttentionConfig{OutputBias: new(bool)}, FeedForward: gatedModel.Block.FeedForward,
 	}},
-	classifier: lastToken, names: gatedNames, heads: textHeads,
+	classifier: lastToken, names: gatedNames, heads: joined(textHeads, scoreTags),
 	config: func(k *keys, c *Config) {
 		if v := k.get("head_dim"); v != nil { // the reference library reads it for positions only
 			k.fail(unsupported("head_dim", v, "null"))

@@ -8,7 +8,7 @@ var starcoder2 = architecture{
 	defaults: `{"vocab_size": 49152, "hidden_size": 3072, "intermediate_size": 12288, "num_hidden_layers": 30, "num_attention_heads": 24,
 		"num_key_value_heads": 2, "hidden_act": "gelu_pytorch_tanh", "max_position_embeddings": 4096, "norm_epsilon": 1e-5, "use_bias": true,
 		"bos_token_id": 50256, "eos_token_id": 50256, "tie_word_embeddings": true}`,
-	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1}, classifier: lastToken, heads: textHeads,
+	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1}, classifier: lastToken, heads: joined(textHeads, scoreTags),
 	names: append([]string{"blocks.{i}.feedforward.up layers.{i}.mlp.c_fc", "blocks.{i}.feedforward.down layers.{i}.mlp.c_proj"}, gatedNames...),
 	config: func(k *keys, c *Config) {
 		m, a, f := c.parts()

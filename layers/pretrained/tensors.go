@@ -16,13 +16,8 @@ func (c Config) tensors(p *layers.Params) ([]layers.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	scope, prefixes := "", []string{a.prefix, ""}
-	switch c.Head {
-	case "classes":
-		scope = "encoder."
-	case "states": // the reference library saves such models without the prefix
-		slices.Reverse(prefixes)
-	}
+	h, _ := heads.Get(c.Head)
+	prefixes := a.prefixes(c.Head)
 	var tensors []layers.Tensor
 	named := map[string]bool{}
 	add := func(line, scope string, prefixes ...string) {
@@ -37,9 +32,12 @@ func (c Config) tensors(p *layers.Params) ([]layers.Tensor, error) {
 		if l := c.Model.Block.Attention.Latent; l != nil && l.QueryRank == 0 {
 			line = strings.Replace(line, "q_b_proj|layers.{i}.self_attn.q_proj", "q_proj", 1)
 		}
-		add(line, scope, prefixes...)
+		add(line, h.scope, prefixes...)
 	}
 	for _, line := range a.heads[c.Head] {
+		if strings.HasPrefix(line, "prefix ") {
+			continue
+		}
 		i := slices.IndexFunc(tensors, func(t layers.Tensor) bool { return t.Params[0] == tied })
 		if strings.HasPrefix(line, "head ") && c.Model.Tied && i >= 0 { // files may have the weights under these names
 			tensors[i].Names = append(tensors[i].Names, a.headNames(c.Head)...)
@@ -47,6 +45,19 @@ func (c Config) tensors(p *layers.Params) ([]layers.Tensor, error) {
 		add(line, "", "")
 	}
 	return tensors, nil
+}
+
+// prefixes returns what may stand in front of the names of tensors, except those of the head. Save writes the first.
+func (a architecture) prefixes(head string) []string {
+	for _, line := range a.heads[head] {
+		if own, ok := strings.CutPrefix(line, "prefix "); ok {
+			return []string{own, a.prefix, ""}
+		}
+	}
+	if head == "states" { // the reference library saves such models without the prefix
+		return []string{"", a.prefix}
+	}
+	return []string{a.prefix, ""}
 }
 
 // headNames returns the names that the weight of a head may have in files.
@@ -74,7 +85,10 @@ func (c Config) checkUnused(names []string) error {
 		}
 	}
 	for _, name := range names {
-		bare := strings.TrimPrefix(name, a.prefix)
+		bare := name
+		for _, prefix := range a.prefixes(c.Head) {
+			bare = strings.TrimPrefix(bare, prefix)
+		}
 		if n, err := strconv.Atoi(strings.Split(bare+".", ".")[1]); a.further && err == nil && n >= c.Model.Layers {
 			continue // of a block that isn't used
 		}

@@ -61,7 +61,8 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, _, err := m.Network.answer(input, rows[0].choices[0])
+	answer := Answer{Input: input}
+	err = m.Network.answer(rows[0].choices[0], &answer)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 		last, _ := logit.Likeliest(output[len(output)-m.layout.Classes:])
 		r.written = append(r.written, r.answers.label(last))
 	}
-	a := &Attention{Input: input, Answer: answer}
+	a := &Attention{Input: input, Answer: answer.Text}
 	for _, w := range weights {
 		l := AttentionLayer{Name: w.layer, Meaning: r.self, Rows: r.source, Columns: r.source}
 		switch {

@@ -9,6 +9,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/pretrained"
 )
 
 // A classifier is a network that chooses among the ids of the Layout's Classes, once or at every position. Its output
@@ -35,6 +36,11 @@ func (labelHead) about() facts {
 	return facts{kind: data.KindClassification, use: "predict", rows: true, pairs: true, linear: true, top: unlimited, units: "characters, tokens, words, bpe"}
 }
 
+func (labelHead) published(m *pretrained.Config, r *data.Rule) bool {
+	r.About, r.Classes = "the label of a text", m.Labels
+	return m.Head == "classes"
+}
+
 func (labelHead) network(m *Model) (network, error) {
 	net, err := pooled(m) // (B, Classes)
 	return newClassifier(m, net), err
@@ -48,9 +54,9 @@ func (c classifier) States(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 	return r.Forward(b, inputs)
 }
 
-func (c classifier) answer(_ string, chosen choice) (text string, number *float64, err error) {
-	text, err = c.Coder.Answer(chosen.targets)
-	return text, nil, err
+func (c classifier) answer(chosen choice, a *Answer) (err error) {
+	a.Text, err = c.Coder.Answer(chosen.targets)
+	return err
 }
 
 // predictor returns a predictor that chooses the likeliest classes of all valid positions together. For text, it

@@ -15,6 +15,12 @@ type head interface {
 	about() facts
 	network(m *Model) (network, error) // makes the layers of a model, with its Params
 	suit(m *pretrained.Config) error   // gives a published model this head; the blocks stay
+
+	// published completes the rule of a published model. It returns false if the model is for another head.
+	published(m *pretrained.Config, r *data.Rule) bool
+
+	// describe adds to a Description what only models with this head have.
+	describe(c *Config, d *Description)
 }
 
 // facts are what models with a head are like. The rest of this package asks them.
@@ -28,7 +34,6 @@ type facts struct {
 	causal  bool // no position sees a later one: they generate text, and batches have no lengths
 	decoder bool // a decoder writes answers of any length
 	masks   bool // a source has masks, which an answer fills
-	numbers bool // an answer is a number
 	vectors bool // they have no answers, but vectors
 	linear  bool // a linear model beside the network can give the answers, too
 
@@ -64,6 +69,10 @@ func (bare) suit(m *pretrained.Config) error {
 	*m = m.States()
 	return nil
 }
+
+func (bare) published(*pretrained.Config, *data.Rule) bool { return false }
+
+func (bare) describe(*Config, *Description) {}
 
 // A Description says what a model does. Programs print it or compare with it, and needn't know the kinds of tasks.
 type Description struct {
@@ -103,19 +112,7 @@ func (c *Config) Describe() Description {
 	if f.decoder {
 		d.Beam = MaxBeam
 	}
-	if f.numbers {
-		d.Schema["answer"] = map[string]any{"type": "number"}
-	}
-	if f.aligned && c.EntityTags() != nil {
-		text, offset := map[string]any{"type": "string"}, map[string]any{"type": "integer", "minimum": 0}
-		d.Schema["spans"] = map[string]any{
-			"type": "array", "items": map[string]any{
-				"type": "object", "properties": map[string]any{"label": text, "start": offset, "end": offset, "text": text},
-				"required": []any{"label", "start", "end", "text"},
-			},
-			"description": "the entities that the tags mark: their bytes in the input, in UTF-8, from start up to but not including end",
-		}
-	}
+	headOf(c.Task.Kind).describe(c, &d)
 	return d
 }
 

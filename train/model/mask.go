@@ -14,7 +14,7 @@ import (
 )
 
 // maskHead predicts the masked symbols of a text (Devlin et al., 2018).
-type maskHead struct{}
+type maskHead struct{ bare }
 
 func (maskHead) about() facts {
 	return facts{kind: data.KindMaskedText, use: "predict", aligned: true, masks: true, top: MaxBeam, units: "characters, bpe"}

@@ -108,12 +108,13 @@ func TestRegressionAnswers(t *testing.T) {
 		{-5, 1, 5, "0"},
 	} {
 		r := regressor{reader{Model: &Model{Config: &Config{Task: data.Rule{Mean: test.mean, Scale: test.scale}}}}}
-		got, x, err := r.answer("", choice{number: test.number})
-		if parsed, _ := text.Number(got); err != nil || got != test.want || *x != parsed {
-			t.Errorf("%+v: got %s, %v", test, got, err)
+		var got Answer
+		err := r.answer(choice{number: test.number}, &got)
+		if parsed, _ := text.Number(got.Text); err != nil || got.Text != test.want || *got.Number != parsed {
+			t.Errorf("%+v: got %s, %v", test, got.Text, err)
 		}
 	}
-	if _, _, err := (regressor{reader{Model: &Model{Config: &Config{}}}}).answer("", choice{number: math.NaN()}); err == nil {
+	if err := (regressor{reader{Model: &Model{Config: &Config{}}}}).answer(choice{number: math.NaN()}, &Answer{}); err == nil {
 		t.Error("NaN: got no error")
 	}
 }

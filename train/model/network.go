@@ -23,12 +23,10 @@ type network interface {
 	States(b *layers.Build, inputs G.Nodes) (out *G.Node, err error)
 	Trunk() *layers.Trunk
 
-	// predictor returns a predictor for batches of this shape. The function answer converts one of its choices for an
-	// input to an answer's Text and Number.
+	// predictor returns a predictor for batches of this shape. The method answer converts one of its choices for an
+	// input to the fields of an answer that aren't the same for all kinds of tasks, such as Text, Number and Spans.
 	predictor(s batchShape) (predictor, error)
-	answer(input string, c choice) (text string, number *float64, err error)
-
-	spans(input string, c choice) []Span // returns an answer's Spans
+	answer(c choice, a *Answer) error
 }
 
 // A mixer is a network whose answers are mixed with those of a linear model.

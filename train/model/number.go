@@ -8,13 +8,28 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/logit"
+	"github.com/heed-go/heed/layers/pretrained"
 )
 
 // numberHead gives each source a number.
 type numberHead struct{ pooledHead }
 
 func (numberHead) about() facts {
-	return facts{kind: data.KindRegression, use: "predict", rows: true, pairs: true, numbers: true, linear: true, units: "characters, tokens, words, bpe"}
+	return facts{kind: data.KindRegression, use: "predict", rows: true, pairs: true, linear: true, units: "characters, tokens, words, bpe"}
+}
+
+func (numberHead) published(m *pretrained.Config, r *data.Rule) bool {
+	if m.Head != "classes" || len(m.Labels) != 1 {
+		return false
+	}
+	if r.About = "a number for a text"; m.Sigmoid {
+		r.About = "a score of a text, from 0 to 1"
+	}
+	return true
+}
+
+func (numberHead) describe(_ *Config, d *Description) {
+	d.Schema["answer"] = map[string]any{"type": "number"}
 }
 
 func (numberHead) network(m *Model) (network, error) {
@@ -43,10 +58,10 @@ func (r regressor) mixed(q query, x logit.Mixture) []choice {
 
 // answer rounds the number to about a millionth of the Scale, because more digits mean nothing. A logistic function has
 // six digits, so that small scores differ.
-func (r regressor) answer(_ string, c choice) (string, *float64, error) {
+func (r regressor) answer(c choice, a *Answer) error {
 	x := r.Config.Task.Mean + r.scale()*c.number
 	if err := logit.CheckFinite(x); err != nil {
-		return "", nil, err
+		return err
 	}
 	step, digits := math.Pow(10, math.Floor(math.Log10(r.scale()))-5), 15 // 15 digits hide that the step isn't exact
 	if r.published != nil && r.published.model.Sigmoid {
@@ -56,9 +71,10 @@ func (r regressor) answer(_ string, c choice) (string, *float64, error) {
 	}
 	x, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	if err != nil {
-		return "", nil, err
+		return err
 	}
 	x += 0 // never -0
 	decimal, err := json.Marshal(x)
-	return string(decimal), &x, err
+	a.Text, a.Number = string(decimal), &x
+	return err
 }

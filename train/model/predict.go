@@ -144,26 +144,30 @@ func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) error {
 	for _, q := range rows {
 		a, seen := &answers[q.place], map[string]bool{}
 		if o.Threshold != (Threshold{}) {
-			label, _, err := m.Network.answer(a.Input, q.choices[0])
-			if err != nil {
+			likeliest := Answer{Input: a.Input}
+			if err := m.Network.answer(q.choices[0], &likeliest); err != nil {
 				return err
 			}
-			o.Threshold.put(q.choices, label)
+			o.Threshold.put(q.choices, likeliest.Text)
 		}
 		for i, c := range q.choices {
-			text, number, err := m.Network.answer(a.Input, c)
-			if err != nil {
+			chosen := Answer{Input: a.Input}
+			if i == 0 {
+				chosen = *a
+			}
+			if err := m.Network.answer(c, &chosen); err != nil {
 				return err
 			}
 			if i == 0 {
-				a.Text, a.Number, a.LogProb, a.Spans = text, number, c.logProb, m.Network.spans(a.Input, c)
+				*a = chosen
+				a.LogProb = c.logProb
 			}
 			if len(a.Top) == o.Top {
 				break
 			}
-			if !seen[text] {
-				seen[text] = true
-				a.Top = append(a.Top, Alternative{text, c.logProb})
+			if !seen[chosen.Text] {
+				seen[chosen.Text] = true
+				a.Top = append(a.Top, Alternative{chosen.Text, c.logProb})
 			}
 		}
 	}

@@ -58,6 +58,9 @@ func readModel(fsys fs.FS, kind data.Kind) (pretrained.Config, error) {
 	if wrong := (*pretrained.UnsupportedError)(nil); kind != "" && errors.As(err, &wrong) && wrong.Key == "architectures" {
 		return pretrained.ReadStates(fsys)
 	}
+	if err == nil && kind == "" && (c.Head == "tags" || c.Head == "spans") {
+		err = &pretrained.UnsupportedError{Key: "architectures", Value: "with the head " + c.Head, Want: "a model for text, for masked tokens, for classes of sequences, or without a head"}
+	}
 	return c, err
 }
 
@@ -92,26 +95,19 @@ func (s publishedStart) tokenizer() (p *tokenizer.Pipeline, err error) {
 	return p, err
 }
 
-// config returns a configuration of the kind that the model's head makes. A model without a head embeds texts.
+// config returns a configuration of the kind whose head the model has. A model without a head embeds texts.
 func (s publishedStart) config([]data.Rule) (Config, error) {
 	source, err := s.tokenizer()
 	if err != nil {
 		return Config{}, err
 	}
 	m := s.model
-	rule := data.Rule{Name: m.Type, Source: source, MaxLen: m.MaxLen, Classes: m.Labels, Published: data.Published{Tokens: m.Model.Vocab, Start: m.Start, Pad: m.Pad, Mask: maskID(source, m.Model.Vocab), Segments: m.Model.Segments, MaxLen: m.MaxLen}}
-	switch {
-	case m.Head == "text":
-		rule.Kind, rule.About = data.KindText, "the next token of a text"
-	case m.Head == "classes" && len(m.Labels) == 1:
-		rule.Kind, rule.About, rule.Classes = data.KindRegression, "a number for a text", nil
-		if m.Sigmoid {
-			rule.About = "a score of a text, from 0 to 1"
+	rule := data.Rule{Name: m.Type, Source: source, MaxLen: m.MaxLen, Published: data.Published{Tokens: m.Model.Vocab, Start: m.Start, Pad: m.Pad, Mask: maskID(source, m.Model.Vocab), Segments: m.Model.Segments, MaxLen: m.MaxLen}}
+	for _, h := range heads {
+		if h.published(&m, &rule) {
+			rule.Kind = h.about().kind
+			break
 		}
-	case m.Head == "classes":
-		rule.Kind, rule.About = data.KindClassification, "the label of a text"
-	default:
-		rule.Kind, rule.About = data.KindEmbed, "a vector of a text"
 	}
 	c := Config{Format: Format, Task: rule, Model: m.Model, Head: s.head()}
 	return c, nil

@@ -52,8 +52,6 @@ func pooled(m *Model) (func(b *layers.Build, inputs G.Nodes) (*G.Node, error), e
 	}, nil
 }
 
-func (r reader) spans(string, choice) []Span { return nil }
-
 // Inputs returns these nodes in this order: the ids (B, Len); the lengths (B), unless the kind is causal; the id before
 // each target (B, TargetLen), if the Layout has a Start; and the segment of each id (B, Len), if it has Segments.
 func (r reader) Inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {

@@ -13,7 +13,7 @@ import (
 )
 
 // sequenceHead writes answers symbol by symbol.
-type sequenceHead struct{}
+type sequenceHead struct{ bare }
 
 func (sequenceHead) about() facts {
 	return facts{kind: data.KindSeq2Seq, use: "predict", rows: true, decoder: true, top: MaxBeam, units: "characters, tokens, words, bpe", answers: "characters, tokens, bpe"}

@@ -15,6 +15,20 @@ func (tagHead) about() facts {
 	return facts{kind: data.KindTagging, use: "predict", rows: true, aligned: true, linear: true, top: MaxBeam, units: "characters, tokens, words", answers: "characters, tokens"}
 }
 
+func (tagHead) describe(c *Config, d *Description) {
+	if c.EntityTags() == nil {
+		return
+	}
+	text, offset := map[string]any{"type": "string"}, map[string]any{"type": "integer", "minimum": 0}
+	d.Schema["spans"] = map[string]any{
+		"type": "array", "items": map[string]any{
+			"type": "object", "properties": map[string]any{"label": text, "start": offset, "end": offset, "text": text},
+			"required": []any{"label", "start", "end", "text"},
+		},
+		"description": "the entities that the tags mark: their bytes in the input, in UTF-8, from start up to but not including end",
+	}
+}
+
 func (tagHead) network(m *Model) (network, error) {
 	net, err := layers.NewEncoder(m.Params, m.Config.Model)
 	m.features = func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
@@ -36,16 +50,16 @@ type tagger struct {
 	tags []string // text of each id, or nil: see Config.EntityTags
 }
 
-// spans returns the entities that the chosen tags mark in the input.
-func (t tagger) spans(input string, c choice) []Span {
-	if t.tags == nil {
-		return nil
+// answer also sets the entities that the chosen tags mark in the input.
+func (t tagger) answer(c choice, a *Answer) error {
+	if t.tags != nil {
+		tags := make([]string, len(c.targets))
+		for i, id := range c.targets {
+			tags[i] = t.tags[id]
+		}
+		a.Spans = t.SpansOf(a.Input, tags)
 	}
-	tags := make([]string, len(c.targets))
-	for i, id := range c.targets {
-		tags[i] = t.tags[id]
-	}
-	return t.SpansOf(input, tags)
+	return t.classifier.answer(c, a)
 }
 
 // SpansOf returns the entities that tags mark in a source. It returns nil if the source doesn't have a tag per symbol.

@@ -13,7 +13,7 @@ import (
 )
 
 // textHead predicts the next symbol of a text.
-type textHead struct{}
+type textHead struct{ bare }
 
 func (textHead) about() facts {
 	return facts{kind: data.KindText, use: "generate", aligned: true, causal: true, top: unlimited, units: "characters, bpe"}
@@ -24,6 +24,11 @@ func (textHead) suit(m *pretrained.Config) error {
 		return fmt.Errorf("a task of kind %s needs a model that predicts the next token, and this one doesn't", data.KindText)
 	}
 	return nil
+}
+
+func (textHead) published(m *pretrained.Config, r *data.Rule) bool {
+	r.About = "the next token of a text"
+	return m.Head == "text"
 }
 
 func (textHead) network(m *Model) (network, error) {

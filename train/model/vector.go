@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/pretrained"
 )
 
 // vectorHead makes vectors of texts.
@@ -14,6 +15,12 @@ type vectorHead struct{ bare }
 
 func (vectorHead) about() facts {
 	return facts{kind: data.KindEmbed, use: "embed", rows: true, vectors: true, units: "characters, tokens, words, bpe"}
+}
+
+// published accepts all models: without the head, they make vectors.
+func (vectorHead) published(_ *pretrained.Config, r *data.Rule) bool {
+	r.About, r.Classes = "a vector of a text", nil
+	return true
 }
 
 func (vectorHead) network(m *Model) (network, error) {
@@ -47,4 +54,4 @@ func (e embedder) predictor(s batchShape) (predictor, error) {
 	return e.chooser(e, s, func(output []float32, q *query) { q.choices = []choice{{vector: slices.Clone(output)}} })
 }
 
-func (embedder) answer(string, choice) (string, *float64, error) { return "", nil, nil }
+func (embedder) answer(choice, *Answer) error { return nil }

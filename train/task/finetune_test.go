@@ -322,8 +322,8 @@ func TestFromAnotherHead(t *testing.T) {
 	t.Parallel()
 	dir := publishedFolder(t, "bert-classes")
 	config := filepath.Join(dir, "config.json")
-	write(t, config, strings.Replace(read(t, config), "BertForSequenceClassification", "BertForTokenClassification", 1))
-	must.Refuse(Open(dir))(t, "BertForTokenClassification")
+	write(t, config, strings.Replace(read(t, config), "BertForSequenceClassification", "BertForMultipleChoice", 1))
+	must.Refuse(Open(dir))(t, "BertForMultipleChoice")
 	for kind, tune := range map[data.Kind]string{data.KindTagging: "head", data.KindClassification: "lora", data.KindEmbed: "lora", data.KindMaskedText: ""} {
 		task := made(t, fromPublished(t, kind, dir, tune))
 		if kept := task.Loaded.Kept; slices.ContainsFunc(kept, func(name string) bool { return strings.Contains(name, "blocks") }) {

@@ -44,6 +44,10 @@ def head_only(w):
     return {k.replace("model.embed_tokens", "lm_head"): v for k, v in w.items()}
 
 
+def without_bias(w):
+    return {k: v for k, v in w.items() if k != "score.bias"}
+
+
 def corrected(w):
     """Biases of experts that aren't 0, and a block after the last one."""
     w = {k: torch.randn_like(v) / 4 if k.endswith("e_score_correction_bias") else v for k, v in w.items()}
@@ -178,4 +182,30 @@ cases = {
                                 rope_parameters=dict(rope_type="linear", factor=2.0, rope_theta=100.0, mscale_all_dim=1.0)), head="classes"),
     "modernbert-old": dict(config=t.ModernBertConfig(**modern | dict(num_hidden_layers=3), local_attention=5, decoder_bias=False), head="mask",
                            edit=dict(layer_types=None, rope_parameters=None, global_attn_every_n_layers=2, global_rope_theta=500.0, local_rope_theta=50.0, position_embedding_type="absolute")),
+    "bert-tags": dict(config=t.BertConfig(**small | dict(num_hidden_layers=1), id2label={0: "O", 1: "B-PER", 2: "I-PER"}, label2id={"O": 0, "B-PER": 1, "I-PER": 2}), head="tags"),
+    "bert-spans": dict(config=t.BertConfig(**small | dict(num_hidden_layers=1)), head="spans", segments=2),
+    "roberta-tags": dict(config=t.RobertaConfig(**small | dict(num_hidden_layers=1), type_vocab_size=1, num_labels=5), head="tags"),
+    "distilbert-tags": dict(config=t.DistilBertConfig(**distil | dict(n_layers=1), num_labels=1), head="tags"),
+    "distilbert-spans": dict(config=t.DistilBertConfig(**distil | dict(n_layers=1)), head="spans"),
+    "mpnet-tags": dict(config=t.MPNetConfig(**small | dict(num_hidden_layers=1), num_labels=3), head="tags"),
+    "modernbert-tags": dict(config=t.ModernBertConfig(**modern | dict(num_hidden_layers=2), local_attention=4, classifier_bias=True, norm_bias=True, num_labels=3), head="tags"),
+    "modernbert-spans": dict(config=t.ModernBertConfig(**modern | dict(num_hidden_layers=1), local_attention=4, classifier_activation="silu"), head="spans"),
+    "electra-tags": dict(config=t.ElectraConfig(**small | dict(num_hidden_layers=1), embedding_size=12, num_labels=3), head="tags"),
+    "albert-tags": dict(config=t.AlbertConfig(**small, embedding_size=8, num_labels=3), head="tags"),
+    "albert-spans": dict(config=t.AlbertConfig(**small, embedding_size=8), head="spans", segments=2),
+    "deberta-tags": dict(config=t.DebertaConfig(**small | distances | dict(num_hidden_layers=1), num_labels=3), head="tags"),
+    "deberta-v2-tags": dict(config=t.DebertaV2Config(**v3 | dict(num_hidden_layers=1), num_labels=3), head="tags"),
+    "deberta-v2-spans": dict(config=t.DebertaV2Config(**v3 | dict(num_hidden_layers=1)), head="spans"),
+    "llama-tags": dict(config=t.LlamaConfig(**small | dict(num_hidden_layers=1), num_key_value_heads=2, num_labels=3), head="tags", edit=dict(token_classification_bias=False), tensors=without_bias),
+    "llama-spans": dict(config=t.LlamaConfig(**small | dict(num_hidden_layers=1), num_key_value_heads=2), head="spans"),
+    "qwen3-tags": dict(config=t.Qwen3Config(**small | dict(num_hidden_layers=1), num_key_value_heads=2, head_dim=6, num_labels=3), head="tags", edit=dict(is_causal=False)),
+    "mistral-spans": dict(config=t.MistralConfig(**small | dict(num_hidden_layers=1), num_key_value_heads=2, sliding_window=3), head="spans"),
+    "mixtral-tags": dict(config=t.MixtralConfig(**small | dict(num_hidden_layers=1, intermediate_size=8), num_key_value_heads=1, num_local_experts=3, num_experts_per_tok=1, num_labels=3), head="tags"),
+    "gemma2-tags": dict(config=t.Gemma2Config(**small | dict(num_hidden_layers=1), num_key_value_heads=2, head_dim=6, sliding_window=3, query_pre_attn_scalar=10, num_labels=3), head="tags"),
+    "gpt2-tags": dict(config=t.GPT2Config(**gpt2 | dict(n_layer=1), bos_token_id=1, eos_token_id=2, num_labels=3), head="tags"),
+    "gpt2-spans": dict(config=t.GPT2Config(**gpt2 | dict(n_layer=1), bos_token_id=1, eos_token_id=2), head="spans"),
+    "gpt_neox-tags": dict(config=t.GPTNeoXConfig(**small | dict(num_hidden_layers=1), num_labels=3, rope_parameters=dict(rope_type="default", rope_theta=1000.0, partial_rotary_factor=0.5)), head="tags"),
+    "opt-spans": dict(config=t.OPTConfig(vocab_size=41, hidden_size=16, num_hidden_layers=1, ffn_dim=24, max_position_embeddings=32, num_attention_heads=4), head="spans"),
+    "gpt_oss-tags": dict(config=t.GptOssConfig(**small | dict(num_hidden_layers=1, intermediate_size=6), num_key_value_heads=1, head_dim=4, num_local_experts=3, num_experts_per_tok=1,
+                         layer_types=["sliding_attention"], sliding_window=3, num_labels=3, rope_parameters=dict(rope_type="default", rope_theta=1000.0)), head="tags"),
 }

@@ -66,7 +66,7 @@ def draw(r, kind, key, default):
         return r.choice(ACTIVATIONS)
     special = dict(layer_types=lambda: [r.choice(["full_attention", "sliding_attention"]) for _ in range(2)], sliding_window=lambda: r.choice([2, 3, 5]),
                    head_dim=lambda: r.choice([2, 4, 8]), max_position_embeddings=lambda: r.choice([9, 16, 64]), hidden_size=lambda: r.choice([16, 32]), num_attention_heads=lambda: r.choice([2, 4]), is_causal=lambda: r.random() < 0.3, num_labels=lambda: r.choice([1, 3]), classifier_pooling=lambda: r.choice(["cls", "mean"]),
-                   id2label=lambda: {0: "a", 1: "b", 2: "c"}, problem_type=lambda: r.choice(["regression", "single_label_classification", "multi_label_classification"]),
+                   id2label=lambda: {0: "a", 1: "b", 2: "c"}, token_classification_bias=lambda: r.random() < 0.5, problem_type=lambda: r.choice(["regression", "single_label_classification", "multi_label_classification"]),
                    partial_rotary_factor=lambda: r.choice([0.5, 1.0]), attn_logit_softcapping=lambda: 2.0, final_logit_softcapping=lambda: 3.0, attention_chunk_size=lambda: 3,
                    attention_types=lambda: [[[r.choice(["global", "local"])], 2]], use_bidirectional_attention=lambda: r.random() < 0.5, position_embedding_type=lambda: r.choice(
                        ["absolute", "relative_key"]), pad_token_id=lambda: r.choice([0, 3, 40]), rope_theta=lambda: 50.0, sliding_window_pattern=lambda: r.choice([1, 2, 3]),
@@ -94,7 +94,8 @@ def draw(r, kind, key, default):
 def make(folder, r):
     kind = r.choice(TYPES)
     causal = kind in "llama gpt2 qwen2 qwen3 mistral gemma3_text gpt_neo gpt_neox opt gemma2 mixtral qwen3_moe olmoe gpt_oss phi3 starcoder2 olmo2 smollm3 glm4 ernie4_5 stablelm deepseek_v2 deepseek_v3 granite cohere2".split()
-    head = r.choice(["text", "states"] if kind in ("granite", "cohere2") else ["text", "states", "classes"] if causal else ["mask", "states", "classes"])
+    known = [head for head in ("classes", "tags", "spans") if type(CONFIG_MAPPING[kind]()) in getattr(transformers, HEADS[head])._model_mapping]
+    head = r.choice(["text" if causal else "mask", "states"] + known)
     values = dict(SIZES.get(kind, small))
     if head == "classes":
         values |= dict(pad_token_id=1 if "roberta" in kind or kind == "camembert" else 0)  # RoBERTa's positions begin after it

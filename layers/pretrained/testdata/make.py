@@ -5,7 +5,7 @@
     python make.py --check D  opens the folders that Go saved in D, and compares their logits with the expected values
 
 Made with Python 3.13, torch 2.15.0, transformers 5.23.0, safetensors and numpy; gpt2-classes, granite, cohere2 and those whose
-names end with -both with transformers 5.24.0.
+names end with -both, -tags or -spans with transformers 5.24.0.
 
 Each case is a small model with random weights, which the reference library saves itself. The expected values are
 computed in float64 with eager attention. The reference library computes RMSNorm, rotary angles and the softmax of eager
@@ -32,7 +32,8 @@ from cases import cases
 HERE = os.path.dirname(os.path.abspath(__file__))
 LENGTHS = [9, 4, 7]
 B = len(LENGTHS)
-HEADS = dict(text="AutoModelForCausalLM", mask="AutoModelForMaskedLM", classes="AutoModelForSequenceClassification", states="AutoModel")
+HEADS = dict(text="AutoModelForCausalLM", mask="AutoModelForMaskedLM", classes="AutoModelForSequenceClassification", tags="AutoModelForTokenClassification",
+             spans="AutoModelForQuestionAnswering", states="AutoModel")
 
 
 @contextlib.contextmanager
@@ -71,6 +72,8 @@ def outputs(model, head, values):
     if "segments" in values:
         inputs["token_type_ids"] = values["segments"]
     out = model(**inputs)
+    if head == "spans":
+        return torch.stack([out.start_logits, out.end_logits], -1), mask.bool()
     return (out.last_hidden_state if head == "states" else out.logits), mask.bool()
 
 

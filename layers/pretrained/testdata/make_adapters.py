@@ -1,6 +1,6 @@
 """Makes adapters for the folders of make.py, and the values that the tests of this package expect.
 
-    python make_adapters.py           writes the adapters and values for all cases, or for those that are named
+    python make_adapters.py           writes the adapters and values for all cases except most for tags and spans, or for those that are named
     python make_adapters.py --check D opens the adapters that Go saved in D, and compares their logits
 
 Made with the packages that make.py names and peft 0.21.2.
@@ -23,7 +23,7 @@ from safetensors.torch import load_file, save_file
 from cases import cases
 from make import HERE, doubles, outputs, reference
 
-TASKS = dict(text="CAUSAL_LM", classes="SEQ_CLS", states="FEATURE_EXTRACTION")
+TASKS = dict(text="CAUSAL_LM", classes="SEQ_CLS", tags="TOKEN_CLS", spans="QUESTION_ANS", states="FEATURE_EXTRACTION")
 
 # The settings of peft.LoraConfig that differ from r=2, lora_alpha=3 and target_modules="all-linear". A string is an
 # expression.
@@ -49,6 +49,10 @@ settings = {
     "deepseek_v3": dict(target_modules=["q_b_proj", "kv_a_proj_with_mqa"]),
     "deepseek_v3-classes": dict(target_modules=["kv_b_proj"]),
     "modernbert": dict(target_modules=["Wqkv", "Wi"], use_rslora=True),
+    "bert-tags": dict(target_modules=["query", "value"]),  # all-linear would have the head, which peft trains whole
+    "distilbert-spans": dict(target_modules=["q_lin", "lin2"]),
+    "llama-tags": dict(target_modules=["q_proj", "down_proj"]),
+    "modernbert-tags": dict(target_modules=["Wqkv", "head.dense"]),
 }
 
 
@@ -114,5 +118,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--check"]:
         check(sys.argv[2])
     else:
-        for name in sys.argv[1:] or cases:
+        for name in sys.argv[1:] or [name for name in cases if not name.endswith(("-tags", "-spans")) or name in settings]:
             make(name)
