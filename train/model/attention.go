@@ -39,8 +39,9 @@ const (
 )
 
 // Attention returns the attention weights of the model while it answers an input. The argument part selects the layers
-// whose name contains it; an empty part selects all layers. Layers of cross-attention come first. The error is an
-// *InputError if the task doesn't allow the input, if no layer is selected, or if there are too many weights.
+// whose name contains it; an empty part selects all layers. Layers of cross-attention come first. If the model reads the
+// input in several windows, the weights and the answer are those of the first. The error is an *InputError if the task
+// doesn't allow the input, if no layer is selected, or if there are too many weights.
 func (m *Model) Attention(input, part string) (*Attention, error) {
 	b, encoded := m.encode(input)
 	if encoded.Err != nil {
@@ -49,7 +50,7 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	if m.Mixture.Linear == 1 && !m.Config.Solved() {
 		return nil, &InputError{input, errors.New("the attention of this model answers nothing: its answers are those of the linear model")}
 	}
-	rows, ctx := []query{m.query(b)}, context.Background()
+	rows, ctx := m.queries(input, b)[:1], context.Background()
 	rows[0].mixture = m.Mixture
 	var err error
 	if m.Mixture.Linear > 0 {
@@ -61,6 +62,7 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	if err != nil {
 		return nil, err
 	}
+	rows = m.joined([]string{input}, rows, PredictOptions{})
 	answer := Answer{Input: input}
 	err = m.Network.answer(rows[0].choices[0], &answer)
 	if err != nil {

@@ -35,6 +35,7 @@ type facts struct {
 	decoder bool // a decoder writes answers of any length
 	masks   bool // a source has masks, which an answer fills
 	vectors bool // they have no answers, but vectors
+	windows bool // a source that is too long is read in several windows
 	linear  bool // a linear model beside the network can give the answers, too
 
 	top     int    // greatest PredictOptions.Top
@@ -84,6 +85,9 @@ type Description struct {
 	Top, Beam int    // greatest values of PredictOptions
 	Cut       string // part of an input that the model ignores if it is too long: "the beginning" or "the end"
 	Units     string // units that an answer may be split into, separated by commas; empty for a label or a number
+
+	Columns  []string // fields of an Answer besides its text that have a column of their own in a file of rows
+	NoAnswer bool     // PredictOptions may have NoAnswer
 
 	// Schema has the JSON schema of the fields of an Answer that not all models have, or that differ.
 	Schema map[string]any

@@ -79,7 +79,7 @@ func (m *Model) encode(input string) (data.Batch, Answer) {
 // the beginning: of the input or, for pairs, of the longer text.
 func (m *Model) Cuts(input string) bool {
 	_, a := m.encode(input)
-	return a.Cut
+	return a.Cut && !m.Config.about().windows
 }
 
 // Trained returns the parameters that the run trains and saves. Unless it trains only a part of a model, these are all,

@@ -29,6 +29,11 @@ type network interface {
 	answer(c choice, a *Answer) error
 }
 
+// A joiner is a network that reads an input in several windows. The queries of an input's windows become one.
+type joiner interface {
+	join(input string, rows []query, o PredictOptions) query
+}
+
 // A mixer is a network whose answers are mixed with those of a linear model.
 type mixer interface {
 	// mixed returns the choices of a query: from its output, unless the linear model alone answers, and from the linear

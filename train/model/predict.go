@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
@@ -19,6 +20,10 @@ type PredictOptions struct {
 	// tagging and masked text, it is at most MaxBeam. For seq2seq, the beam is at least Top wide, so Top may change the
 	// answer. For other kinds, it doesn't. The probabilities of all classes add up to 1.
 	Top int
+
+	// NoAnswer is for qa. It allows the answer "", that the context has no answer. A model that learned such questions
+	// always may say so.
+	NoAnswer bool
 
 	// Threshold chooses between two labels. The answer then comes first in Answer.Top, even if it is less likely.
 	Threshold Threshold
@@ -56,7 +61,24 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	if err != nil {
 		return nil, err
 	}
-	return answers, m.answer(answers, rows, o)
+	return answers, m.answer(answers, m.joined(inputs, rows, o), o)
+}
+
+// joined returns one query for each input that has queries.
+func (m *Model) joined(inputs []string, rows []query, o PredictOptions) (whole []query) {
+	j, ok := m.Network.(joiner)
+	if !ok {
+		return rows
+	}
+	slices.SortFunc(rows, func(a, b query) int { return cmp.Or(a.place-b.place, a.number-b.number) })
+	for len(rows) > 0 {
+		n := 1
+		for n < len(rows) && rows[n].place == rows[0].place {
+			n++
+		}
+		whole, rows = append(whole, j.join(inputs[rows[0].place], rows[:n], o)), rows[n:]
+	}
+	return whole
 }
 
 // choices returns the number of choices that answers need.
@@ -82,6 +104,9 @@ func (o *PredictOptions) check(m *Model) error {
 	if o.Top > 0 && d.Top == 0 {
 		return setting.Errorf("%s is for answers that the model chooses: the task %s answers with one number", setting.Path("top"), m.Config.Task.Name)
 	}
+	if o.NoAnswer && !d.NoAnswer {
+		return setting.Errorf("%s is for models that find answers in texts, not for the task %s", setting.Path("no_answer"), m.Config.Task.Name)
+	}
 	if o.Top < 0 || o.Top > d.Top {
 		return setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
 	}
@@ -98,9 +123,11 @@ func (m *Model) read(ctx context.Context, inputs []string, q query, beam int) (a
 		}
 		var b data.Batch
 		if b, answers[i] = m.encode(input); answers[i].Err == nil {
-			row := m.query(b)
-			row.place, row.top, row.keep, row.mixture = i, q.top, q.keep, q.mixture
-			rows = append(rows, row)
+			for n, row := range m.queries(input, b) {
+				row.place, row.number, row.top, row.keep, row.mixture = i, n, q.top, q.keep, q.mixture
+				rows = append(rows, row)
+			}
+			answers[i].Cut = answers[i].Cut && !m.Config.about().windows
 		}
 	}
 	if q.mixture.Linear > 0 {
@@ -167,7 +194,7 @@ func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) error {
 			}
 			if !seen[chosen.Text] {
 				seen[chosen.Text] = true
-				a.Top = append(a.Top, Alternative{chosen.Text, c.logProb})
+				a.Top = append(a.Top, Alternative{chosen.Text, c.logProb, chosen.Part})
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/logit"
 )
 
@@ -21,6 +22,9 @@ type query struct {
 	ids     []int
 	targets []int         // for tags: positions where it is data.Ignore have no tag; nil if every position has an answer
 	place   int           // index of the input
+	number  int           // of the window of the input, from 0
+	window  *data.Window  // if the input is read in windows
+	none    float64       // for kind qa: probability that the window has no answer
 	top     int           // number of choices wanted; 0 means 1
 	mixture logit.Mixture // of the output and of linear
 	linear  []float32     // the baseline's scores, if they are mixed with the output
@@ -36,6 +40,8 @@ type choice struct {
 	logProb float64
 	number  float64
 	vector  []float32 // for kind embed
+
+	start, end int // for kind qa: bytes of the context; number is the probability
 }
 
 // A batchShape is the shape of the batches of a predictor.
