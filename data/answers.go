@@ -108,7 +108,7 @@ func (r *Rule) publishedWindow(p *tokenizer.Pipeline, question, context string) 
 		default:
 			after = append(after, t.ID)
 		}
-		err = cmp.Or(err, r.known([]int{t.ID}))
+		err = cmp.Or(err, r.Published.known([]int{t.ID}))
 	}
 	whole.Template, whole.Context = err == nil && len(input.Texts) > 0 && input.Texts[0] < 0, len(whole.IDs)
 	return whole, after, err

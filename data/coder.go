@@ -115,14 +115,14 @@ func (c *coder) ids(source string) (ids []int, err error) {
 		return c.source.Encode(source)
 	}
 	ids, err = publishedTokenizer{c.published, &c.rule}.Encode(source)
-	return ids, cmp.Or(err, c.rule.known(ids))
+	return ids, cmp.Or(err, c.rule.Published.known(ids))
 }
 
-// known returns an error if a published model doesn't have one of the ids.
-func (r *Rule) known(ids []int) error {
+// known returns an error if the model doesn't have one of the ids.
+func (p Published) known(ids []int) error {
 	for _, id := range ids {
-		if id >= r.Published.Tokens {
-			return fmt.Errorf("the tokenizer's id %d is beyond the model's %d ids: the tokenizer belongs to another model", id, r.Published.Tokens)
+		if id >= p.Tokens {
+			return fmt.Errorf("the tokenizer's id %d is beyond the model's %d ids: the tokenizer belongs to another model", id, p.Tokens)
 		}
 	}
 	return nil

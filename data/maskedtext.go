@@ -150,7 +150,7 @@ func (m *MaskedText) ids(source string) ([]int, error) {
 		ids = append(ids, t.ID)
 	}
 	ids = append(ids, m.after...)
-	return ids, cmp.Or(err, m.rule.known(ids))
+	return ids, cmp.Or(err, m.rule.Published.known(ids))
 }
 
 func (m *MaskedText) Answer(targets []int) (string, error) {

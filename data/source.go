@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -64,6 +65,24 @@ func (r *Rule) Input(p *tokenizer.Pipeline, source string) (tokenizer.Input, err
 		}
 	}
 	return input, err
+}
+
+// Pair returns the ids of two texts as a model with Published reads them, and whether it cuts them, because they have
+// more than MaxLen: the longer text first or, with onlyFirst, only the first text. Unlike the texts of a source, the
+// first text may have a tab.
+func (r *Rule) Pair(first, second string, onlyFirst bool) (ids []int, cut bool, err error) {
+	p := r.Source.(*tokenizer.Pipeline)
+	if onlyFirst {
+		p = p.OnlyFirst()
+	}
+	input, err := p.WithLimit(0).Input(first, second)
+	if cut = len(input.Tokens) > r.MaxLen; cut {
+		input, err = p.WithLimit(r.MaxLen).Input(first, second)
+	}
+	for _, t := range input.Tokens {
+		ids = append(ids, t.ID)
+	}
+	return ids, cut, cmp.Or(err, r.Published.known(ids))
 }
 
 // taggedInput returns the tokens of the words of a source, with spaces between them: a tokenizer may have pieces that

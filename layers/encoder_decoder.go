@@ -32,8 +32,8 @@ type EncoderDecoderConfig struct {
 
 	TargetPositions PositionsConfig `json:"target_positions,omitzero"` // positions of the target; Model.Positions if nil
 
-	// Shared uses one table for the source embeddings, the target embeddings and the head's weight (Vaswani et al.,
-	// 2017, section 3.4). It implies Tied. Source and target must have the same vocabulary.
+	// Shared uses one table for the source embeddings and the target embeddings and, if Model is Tied, for the head's
+	// weight (Vaswani et al., 2017, section 3.4). Source and target must have the same vocabulary.
 	Shared bool `json:"shared,omitzero"`
 }
 
@@ -75,7 +75,6 @@ func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, erro
 	if source.Vocab == 0 { // the scale is only for the target's tokens
 		source.EmbeddingScale = 0
 	}
-	target.Tied = c.Model.Tied || c.Shared
 	target.Vocab = cmp.Or(c.TargetVocab, c.Model.Vocab)
 	target.Layers = cmp.Or(c.DecoderLayers, c.Model.Layers)
 	if c.TargetPositions != nil {
@@ -84,8 +83,8 @@ func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, erro
 	var table *Param
 	var err error
 	if c.Shared {
-		if vocab := c.Model.Vocab; target.Vocab != vocab || target.Outputs != 0 && target.Outputs != vocab {
-			return nil, fmt.Errorf("%s: with Shared, TargetVocab and Outputs must each be 0 or equal to Vocab (%d), got %d and %d", m.name, vocab, target.Vocab, target.Outputs)
+		if vocab := c.Model.Vocab; target.Vocab != vocab {
+			return nil, fmt.Errorf("%s: with Shared, TargetVocab must be 0 or equal to Vocab (%d), got %d", m.name, vocab, target.Vocab)
 		}
 		if err := positive(m.name, size{"Vocab", target.Vocab}, size{"the width of embeddings", target.EmbeddingWidth()}); err != nil {
 			return nil, err
@@ -93,7 +92,7 @@ func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, erro
 		if table, err = p.Scope("embedding").New("weight", target.tableInit(), target.Vocab, target.EmbeddingWidth()); err != nil {
 			return nil, err
 		}
-		if source.EmbeddingScale == 0 {
+		if source.EmbeddingScale == 0 && target.Tied {
 			source.EmbeddingScale = math.Sqrt(float64(target.EmbeddingWidth()))
 		}
 	}

@@ -33,7 +33,7 @@ func newSeq2Seq(t testing.TB, p *layers.Params, change func(c *layers.EncoderDec
 	return must.Get(layers.NewEncoderDecoder(p, c))(t)
 }
 
-func shared(c *layers.EncoderDecoderConfig) { c.Shared, c.TargetVocab = true, 0 }
+func shared(c *layers.EncoderDecoderConfig) { c.Shared, c.Model.Tied, c.TargetVocab = true, true, 0 }
 
 func TestGradientsOfEncoderDecoder(t *testing.T) {
 	var cases []gradientCase
@@ -42,7 +42,8 @@ func TestGradientsOfEncoderDecoder(t *testing.T) {
 		"post-norm, sinusoidal": func(c *layers.EncoderDecoderConfig) {
 			c.Model.Block.PostNorm, c.Model.Positions = true, layers.Sinusoidal{}
 		},
-		"shared": func(c *layers.EncoderDecoderConfig) { shared(c); c.Model.Block.FeedForward.Activation = layers.GELU },
+		"shared, with a head of its own": func(c *layers.EncoderDecoderConfig) { shared(c); c.Model.Tied, c.Model.HeadScale = false, 0.5 },
+		"shared":                         func(c *layers.EncoderDecoderConfig) { shared(c); c.Model.Block.FeedForward.Activation = layers.GELU },
 		"shared, gated, RMSNorm, no positions": func(c *layers.EncoderDecoderConfig) {
 			shared(c)
 			c.Model.Block.FeedForward.Activation, c.Model.Block.FeedForward.Gated, c.Model.Block.Norm.Kind, c.Model.Positions = layers.GELU, true, "rms", layers.NoPositions{}
@@ -242,8 +243,8 @@ func TestEncoderDecoderErrors(t *testing.T) {
 		{"TargetMaxLen", make(func(c *config) { c.TargetPositions = layers.Learned{MaxLen: -1} }), []string{"s.decoder.positions", "MaxLen", "-1"}},
 		{"DecoderLayers", make(func(c *config) { c.DecoderLayers = -2 }), []string{"decoder s.decoder", "Layers", "-2"}},
 		{"heads", make(func(c *config) { c.Model.Block.Attention.Heads = 3 }), []string{"s.encoder.blocks.0.attention", "4", "3"}},
-		{"shared with two vocabularies", make(func(c *config) { c.Shared, c.TargetVocab = true, 6 }), []string{"encoder-decoder s", "with Shared", "0 or equal to Vocab (7), got 6 and 0"}},
-		{"shared with Outputs", make(func(c *config) { c.Shared, c.Model.Outputs = true, 6 }), []string{"encoder-decoder s", "got 7 and 6"}},
+		{"shared with two vocabularies", make(func(c *config) { c.Shared, c.TargetVocab = true, 6 }), []string{"encoder-decoder s", "with Shared", "0 or equal to Vocab (7), got 6"}},
+		{"shared with Outputs", make(func(c *config) { shared(c); c.Model.Outputs = 6 }), []string{"decoder s", "Outputs must be 0 or 7, got 6"}},
 		{"shared without a vocabulary", make(func(c *config) { c.Shared, c.Model.Vocab = true, 0 }), []string{"encoder-decoder s", "Vocab", "at least 1"}},
 		{"shared dropout", make(func(c *config) {
 			c.Shared, c.Model.Dropout, c.Model.Block.Dropout, c.Model.Block.Attention.Dropout, c.Model.Block.FeedForward.Dropout = true, 1, 1, 1, 1

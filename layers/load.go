@@ -208,6 +208,9 @@ func match[T float32 | float64](s *paramSet, entries []safetensors.Entry, o Load
 	loaded := map[string]bool{}
 	for _, m := range expected {
 		i := slices.IndexFunc(m.Names, func(name string) bool { _, ok := byName[name]; return ok })
+		if i < 0 && m.Optional {
+			continue
+		}
 		if i < 0 {
 			missing = append(missing, fmt.Sprintf("%q of shape %v", m.Names[0], m.shape))
 			continue

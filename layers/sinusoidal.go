@@ -16,6 +16,9 @@ type Sinusoidal struct {
 	NoPositions
 
 	Base float64 `json:"base,omitzero"` // 10,000 if 0
+
+	// Halves puts the sines of all even i in front of all cosines, as in Marian. Otherwise they alternate.
+	Halves bool `json:"halves,omitzero"`
 }
 
 // New returns s, or an error if Base is neither 0 nor from 1e-15 to 1e15.
@@ -47,5 +50,5 @@ func (s Sinusoidal) Embed(b *Build, x, positions *G.Node) (*G.Node, error) {
 			return nil, err
 		}
 	}
-	return ops.AddWaves(b.Env(), x, positions, cmp.Or(s.Base, 10000))
+	return ops.AddWaves(b.Env(), x, positions, cmp.Or(s.Base, 10000), s.Halves)
 }

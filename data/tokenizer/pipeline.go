@@ -13,12 +13,16 @@ import (
 // results. Open and Read return Pipelines.
 type Pipeline struct {
 	pipeline *published.Pipeline
-	limit    *int // of an Input instead of the file's maximum length; 0 means none
+	limit    *int   // of an Input instead of the file's maximum length; 0 means none
+	strategy string // what an Input cuts instead of what the file says, in the file's words; empty means the same
 }
 
 // WithLimit returns a Pipeline whose Input has at most n tokens, whatever the file says. An n of 0 means no limit. If
 // the file doesn't say what to cut, the longer text is cut first.
-func (p *Pipeline) WithLimit(n int) *Pipeline { return &Pipeline{p.pipeline, &n} }
+func (p *Pipeline) WithLimit(n int) *Pipeline { return &Pipeline{p.pipeline, &n, p.strategy} }
+
+// OnlyFirst returns a Pipeline whose Input cuts only the first of two texts, whatever the file says.
+func (p *Pipeline) OnlyFirst() *Pipeline { return &Pipeline{p.pipeline, p.limit, "OnlyFirst"} }
 
 // Len returns the number of ids, including unknown and special ones.
 func (p *Pipeline) Len() int { return p.pipeline.Len() }
@@ -106,7 +110,7 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 	if p.limit != nil {
 		limit = max(0, *p.limit)
 	}
-	err := p.pipeline.Input(texts, limit, func(t pipe.Token, source, word, typ int) {
+	err := p.pipeline.Input(texts, limit, p.strategy, func(t pipe.Token, source, word, typ int) {
 		input.Tokens, input.Texts, input.Types, input.Words = append(input.Tokens, Token(t)), append(input.Texts, source), append(input.Types, typ), append(input.Words, word)
 	})
 	if err != nil {

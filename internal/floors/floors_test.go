@@ -32,7 +32,7 @@ var floors = [][]string{
 	{"internal/linear/beside", "internal/logit", "internal/runfolder/runlog", "layers/pretrained"},
 	{"train", "layers/decode"},
 	{"layers", "layers/gradcheck"},
-	{"internal/linear/fit", "internal/ops", "train/optim"},
+	{"data/search", "internal/linear/fit", "internal/ops", "train/optim"},
 	{"internal/chats", "internal/kernel", "internal/kernel/internal/amxrun", "internal/linear", "internal/rows", "internal/runfolder", "data/toy"},
 	{"data", "internal/atomicfile", "internal/choices", "internal/extremes", "internal/folderlock", "internal/heatmap", "internal/kernel/internal/portable", "internal/safetensors", "internal/table", "internal/testseed", "train/score"},
 	{"internal/oov"},

@@ -113,8 +113,9 @@ func TestAttributesTellNodesApart(t *testing.T) {
 		add(fmt.Sprint("scale ", by))(ops.Scale(e, x, by))
 	}
 	for _, base := range []float64{100, 1000} {
-		add(fmt.Sprint("waves ", base))(ops.AddWaves(e, x, g.ints(4), base))
-		add(fmt.Sprint("waves from 0 ", base))(ops.AddWaves(e, x, nil, base))
+		add(fmt.Sprint("waves ", base))(ops.AddWaves(e, x, g.ints(4), base, false))
+		add(fmt.Sprint("waves in halves ", base))(ops.AddWaves(e, x, g.ints(4), base, true))
+		add(fmt.Sprint("waves from 0 ", base))(ops.AddWaves(e, x, nil, base, false))
 	}
 	add("first of all")(ops.Pool(e, x, nil, ops.FirstPooling))
 	add("last of all")(ops.Pool(e, x, nil, ops.LastPooling))

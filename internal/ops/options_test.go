@@ -43,7 +43,7 @@ func TestGradientsOfOptions(t *testing.T) {
 		},
 		"add waves": func(g *graph) (*G.Node, G.Nodes, error) {
 			x := g.in(2, 3, 4)
-			n, err := ops.AddWaves(&ops.Env{}, x, g.ints(2, 3), 100)
+			n, err := ops.AddWaves(&ops.Env{}, x, g.ints(2, 3), 100, false)
 			return n, G.Nodes{x}, err
 		},
 	} {

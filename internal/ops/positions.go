@@ -57,12 +57,13 @@ func checkPositions(name string, positions *G.Node, batch, length int) error {
 
 // AddWaves adds sinusoidal position encodings (Vaswani et al., 2017, section 3.5) to x of shape (…, T, D). The node ids
 // has shape (…, T) and holds the positions; if it is nil, row t of every sequence has position t. At position p,
-// AddWaves adds sin(p/base^(i/D)) to element i if i is even, and cos(p/base^(i/D)) to element i+1.
-func AddWaves(e *Env, x, ids *G.Node, base float64) (*G.Node, error) {
-	return ByDtype(x, addWaves[float32], addWaves[float64])(e, x, ids, base)
+// AddWaves adds sin(p/base^(i/D)) to element i if i is even, and cos(p/base^(i/D)) to element i+1. With halves, all
+// sines come first, and then all cosines.
+func AddWaves(e *Env, x, ids *G.Node, base float64, halves bool) (*G.Node, error) {
+	return ByDtype(x, addWaves[float32], addWaves[float64])(e, x, ids, base, halves)
 }
 
-func addWaves[F kernel.Float](e *Env, x, ids *G.Node, base float64) (*G.Node, error) {
+func addWaves[F kernel.Float](e *Env, x, ids *G.Node, base float64, halves bool) (*G.Node, error) {
 	shape := x.Shape()
 	n, dim := rows(shape)
 	if ids == nil {
@@ -70,7 +71,16 @@ func addWaves[F kernel.Float](e *Env, x, ids *G.Node, base float64) (*G.Node, er
 	}
 	var known []int // the positions of the rows of waves
 	waves, fromZero := make([]F, n*dim), count(nil, 0, n)
-	o := newOp(fmt.Sprintf("add waves%v(%v,%t)", shape, base, ids != nil), shape, func(out []F, values []G.Value) {
+	order := make([]int, dim) // the element of interleaved waves that each element gets
+	for i := range order {
+		if order[i] = i; halves {
+			order[i] = 2 * i
+			if sines := (dim + 1) / 2; i >= sines {
+				order[i] = 2*(i-sines) + 1
+			}
+		}
+	}
+	o := newOp(fmt.Sprintf("add waves%v(%v,%t,%t)", shape, base, ids != nil, halves), shape, func(out []F, values []G.Value) {
 		x, ids := elements[F](values[0], len(out)), fromZero
 		if len(values) > 1 {
 			ids = elements[int](values[1], n)
@@ -78,7 +88,7 @@ func addWaves[F kernel.Float](e *Env, x, ids *G.Node, base float64) (*G.Node, er
 		if !slices.Equal(known, ids) {
 			known = append(known[:0], ids...)
 			for i := range waves {
-				waves[i] = F(wave(ids[i/dim], i%dim, dim, base))
+				waves[i] = F(wave(ids[i/dim], order[i%dim], dim, base))
 			}
 		}
 		copy(out, x)

@@ -171,7 +171,7 @@ func (c Config) adapted(entries []safetensors.Entry, base *layers.Params, target
 		}
 		found := len(low.Targets)+len(low.Whole) > before
 		switch q := t.Params[0]; {
-		case found && q == tied && c.Model.Tied:
+		case found && isTied(q) && c.Model.Tied:
 			return unsupported("target_modules or modules_to_save", t.Names[0], untied)
 		case !found && missing != "" && strings.Contains(q, "blocks."):
 			return fmt.Errorf("target_modules in %s names the layer %q, but the file has no tensors for it", adapter, missing)
@@ -201,7 +201,7 @@ func (c Config) sameBase(fsys fs.FS, entries []safetensors.Entry, base *layers.P
 	tensorOf := map[string]string{} // name in the file of each parameter
 	for _, t := range tensors {
 		for i, name := range t.Names {
-			dot := strings.LastIndexByte(name, '.')
+			dot := max(strings.LastIndexByte(name, '.'), 0)
 			t.Names[i] = adapterPrefix + name[:dot] + ".base_layer" + name[dot:]
 		}
 		i := slices.IndexFunc(t.Names, func(name string) bool { _, ok := roundings[name]; return ok })
@@ -263,7 +263,7 @@ func (c Config) adapterTensors(base *layers.Params, a *layers.Adapter) (table []
 		switch n := len(t.Params); {
 		case whole%n != 0 || len(second.Params)%n != 0:
 			return nil, fmt.Errorf("folders of type %s hold %s in one tensor: name all of them in Targets, or all in Whole", c.Type, strings.Join(t.Params, ", "))
-		case whole > 0 && t.Params[0] == tied && c.Model.Tied:
+		case whole > 0 && isTied(t.Params[0]) && c.Model.Tied:
 			return nil, unsupported("modules_to_save", t.Names[0], untied)
 		}
 		for i, name := range t.Names {

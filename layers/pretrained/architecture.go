@@ -14,6 +14,7 @@ type architecture struct {
 	causal   bool   // tokens attend only to themselves and to earlier tokens
 	prefix   string // of the names of tensors, except those of heads; files may leave it out
 	further  bool   // files may have blocks after the last one, which aren't used
+	encoder  bool   // the encoder of a model for sequences opens alone, as the model without a head
 	defaults string // values of missing keys, as JSON; a key whose default is null may be left out
 
 	ownPretraining bool // models whose class ends in ForPreTraining have a head that doesn't open, and open without it
@@ -32,9 +33,9 @@ type architecture struct {
 	// then complete, too.
 	//
 	// The options are transposed (the file has the transposed matrix), plus1 (our weight is the file's plus 1), skip2
-	// (two rows of the file aren't used), heads (a joined tensor has a group of rows for each head) and stacked (the
-	// file has the transposed matrices of all experts in one tensor; if it is joined, rows of the parameters
-	// alternate).
+	// (two rows of the file aren't used), heads (a joined tensor has a group of rows for each head), row (the file has
+	// a matrix with one row, or lacks it) and stacked (the file has the transposed matrices of all experts in one
+	// tensor; if it is joined, rows of the parameters alternate).
 	names []string
 	heads map[string][]string // for each Head except "states", more names, without the prefix
 }
@@ -46,26 +47,30 @@ type Config struct {
 
 	// Head says what the model computes: "text" (logits of the next token), "mask" (logits of masked tokens), "classes"
 	// (logits of a sequence's classes), "tags" (logits of each token's tags), "spans" (for each token, a logit that an
-	// answer starts there, and one that it ends there) or "states" (the states after the last norm).
+	// answer starts there, and one that it ends there), "sequence" (logits of the next token of an answer to a source)
+	// or "states" (the states after the last norm).
 	Head string
 
 	Causal     bool                             // tokens attend only to themselves and to earlier tokens
 	Model      layers.ModelConfig               // for "classes", the same as Classifier.Model
 	Classifier *layers.SequenceClassifierConfig // for "classes"; otherwise nil
-	MaxLen     int                              // largest number of tokens of an input
+	Sequence   *layers.EncoderDecoderConfig     // for "sequence", without its Model, which is the field Model; otherwise nil
+	MaxLen     int                              // largest number of tokens of an input, and of an answer
 	Start, Pad int                              // the ids of the first token of a text and of padding; −1 for none
 	End        []int                            // ids that end a text
 	Labels     []string                         // for "classes" and "tags", their names
 	Sigmoid    bool                             // for "classes" with one label: a score is the logistic function of its logit
 
-	// For text, how generation_config.json chooses tokens. If there is no such file, config.json may have its members.
+	// For text and sequences, how generation_config.json chooses tokens. If there is no such file, config.json may have
+	// its members.
 	Sampler       decode.Sampler
-	Suppress      []int // ids that are never chosen
-	SuppressFirst []int // ids that aren't chosen first
-	MinTokens     int   // an end token isn't chosen before this number of new tokens
-	MinLen        int   // the same, counting the tokens of the prompt too; 0 if the file has min_new_tokens
+	Suppress      []int  // ids that are never chosen
+	SuppressFirst []int  // ids that aren't chosen first
+	MinTokens     int    // an end token isn't chosen before this number of new tokens
+	MinLen        int    // the same, counting the tokens of the prompt too; 0 if the file has min_new_tokens
+	Search        Search // for sequences
 
-	// For embeddings, from modules.json and the files that it names.
+	// For embeddings, from modules.json and the files that it names. For sequences, config.json has the Prompts.
 	Pooling   layers.Pooling
 	Normalize bool              // divide an embedding by its length
 	Prompts   map[string]string // texts to put in front, by their purpose
@@ -79,7 +84,7 @@ func (c Config) States() Config {
 		m.EmbeddingScale = math.Sqrt(float64(m.EmbeddingWidth()))
 	}
 	m.Outputs, m.NoBias, m.Tied, m.TiedBias, m.Transform, m.LogitSoftcap, m.HeadScale = 0, false, false, false, nil, 0, 0
-	c.Head, c.Classifier = "states", nil
+	c.Head, c.Classifier, c.Sequence = "states", nil, nil
 	if c.Causal {
 		c.windows(func(w **layers.Window) {
 			left := -1

@@ -40,7 +40,7 @@ func readConfig(fsys fs.FS, states bool) (Config, error) {
 	if c.read(k, states || len(modules) > 0 && sentence.values["model_type"] != crossEncoder); k.err != nil {
 		return Config{}, k.done()
 	}
-	if c.Head == "text" {
+	if c.writes() {
 		if exists(fsys, path.Join(folder, generationFile)) { // otherwise, its members may be in config.json
 			k = readKeys(fsys, path.Join(folder, generationFile), false)
 		}
@@ -90,7 +90,8 @@ func (c *Config) read(k *keys, states bool) {
 		c.isCausal(k)
 	}
 	for _, name := range []string{"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps", "norm_epsilon", "rope_theta", "head_dim", "num_key_value_heads",
-		"embedding_multiplier", "residual_multiplier", "attention_multiplier", "logits_scaling", "logit_scale"} {
+		"embedding_multiplier", "residual_multiplier", "attention_multiplier", "logits_scaling", "logit_scale",
+		"d_kv", "relative_attention_num_buckets", "relative_attention_max_distance"} {
 		if number, ok := k.values[name].(json.Number); ok && !k.writing {
 			if x, err := number.Float64(); err == nil && x == 0 { // in a layers.ModelConfig, 0 means a default
 				k.invalid(name, "above 0")
@@ -102,11 +103,13 @@ func (c *Config) read(k *keys, states bool) {
 		classes = []string{a.class}
 	}
 	name := a.headOf(classes[0])
-	if states {
-		name = "states"
+	if states && name != "states" {
+		if name = "states"; !a.hasStates() {
+			name = ""
+		}
 	}
 	if name == "" {
-		k.fail(unsupported("architectures", classes[0], "a model for text, for masked tokens, for classes of sequences, for tags of tokens, for answers in texts, or without a head"))
+		k.fail(unsupported("architectures", classes[0], "a model for text, for masked tokens, for classes of sequences, for tags of tokens, for answers in texts, for sequences, or without a head"))
 	}
 	c.setHead(k, name, a)
 	k.refuse(c.Type, configFile)
@@ -132,6 +135,12 @@ func (c *Config) tokens(k *keys) {
 	k.copy("eos_token_id", (*ids)(&c.End), "bos_token_id", (*id)(&c.Start), "pad_token_id", (*id)(&c.Pad))
 }
 
+// writes reports whether the model writes tokens.
+func (c *Config) writes() bool {
+	h, _ := heads.Get(c.Head)
+	return h.writes
+}
+
 // generation copies the members of generation_config.json. Its token ids come before those of config.json. As in the
 // reference library, the likeliest token is chosen unless do_sample is true, and then temperature is 1 and top_k 50 if
 // missing.
@@ -153,6 +162,9 @@ func (c *Config) generation(k *keys) {
 	drawn := *s
 	if k.copy("temperature", &drawn.Temperature, "top_k", &drawn.TopK, "top_p", (*none)(&drawn.TopP), "min_p", (*none)(&drawn.MinP)); sample {
 		*s = drawn
+	}
+	if c.Sequence != nil {
+		c.search(k)
 	}
 	k.refuse(generationFile)
 	k.fail(s.Check())

@@ -162,7 +162,13 @@ func TestUnsupported(t *testing.T) {
 		key, config string
 		others      []string
 	}{
-		{"model_type", `{"model_type": "t5"}`, nil},
+		{"model_type", `{"model_type": "umt5"}`, nil},
+		{"feed_forward_proj", `{"model_type": "t5", "feed_forward_proj": "gated-mish"}`, nil},
+		{"architectures", `{"model_type": "bart", "architectures": ["BartModel"]}`, nil},
+		{"decoder_attention_heads", `{"model_type": "bart", "encoder_attention_heads": 8}`, nil},
+		{"tie_word_embeddings", `{"model_type": "marian", "tie_word_embeddings": false}`, nil},
+		{"is_encoder_decoder", `{"model_type": "mbart", "is_encoder_decoder": false}`, nil},
+		{"num_beam_groups", `{"model_type": "t5"}`, []string{"generation_config.json", `{"num_beam_groups": 2}`}},
 		{"quantization_config", `{"model_type": "llama", "quantization_config": {"quant_method": "gptq"}}`, nil},
 		{"quantization_config", `{"model_type": "gpt_oss", "quantization_config": {"quant_method": "mxfp4"}}`, nil},
 		{"rope_parameters", `{"model_type": "gpt_oss", "rope_parameters": null}`, nil},
@@ -401,7 +407,7 @@ func TestMemory(t *testing.T) {
 		if m.Model.Block.Attention.Latent != nil {
 			numbers = width(".latent") + width(".rotarykey")
 		}
-		if want := 4 * m.Model.Layers * numbers; perToken != want {
+		if want := 4 * cmp.Or(m.decoderLayers(), m.Model.Layers) * numbers; perToken != want {
 			t.Errorf("%d bytes per token, want %d", perToken, want)
 		}
 	})
@@ -414,7 +420,7 @@ func FuzzReadConfig(f *testing.F) {
 		generation, _ := os.ReadFile("testdata/" + dir + "/generation_config.json")
 		f.Add(config, generation)
 	}
-	for _, dir := range []string{"llama-tied", "gpt2", "qwen2", "gpt_neo", "gpt_neox", "gemma3", "gemma3-old", "llama-classes", "llama-states", "bert", "xlm-roberta", "mpnet", "modernbert", "electra-mask", "albert-mask", "deberta-classes", "deberta-v2-own"} {
+	for _, dir := range []string{"llama-tied", "gpt2", "qwen2", "gpt_neo", "gpt_neox", "gemma3", "gemma3-old", "llama-classes", "llama-states", "bert", "xlm-roberta", "mpnet", "modernbert", "electra-mask", "albert-mask", "deberta-classes", "deberta-v2-own", "t5-gated", "marian-two", "bart"} {
 		each(dir)
 	}
 	f.Fuzz(func(t *testing.T, config, generation []byte) {

@@ -15,6 +15,7 @@ type head struct {
 	task     string   // task_type of adapters; empty for none
 	scope    string   // of all parameters except those of the head
 	vocab    bool     // the outputs are the tokens of the vocabulary
+	writes   bool     // a text is written token by token
 	pairs    bool     // the input may be two texts
 
 	// outputs copies what the outputs are, and returns their number. It is nil without a head, and with vocab.
@@ -23,7 +24,7 @@ type head struct {
 
 // heads lists the values of Config.Head. A class has the first head with its suffix.
 var heads = choices.Table[head]{
-	{Name: "text", Value: head{suffixes: []string{"ForCausalLM", "LMHeadModel"}, task: "CAUSAL_LM", vocab: true}},
+	{Name: "text", Value: head{suffixes: []string{"ForCausalLM", "LMHeadModel"}, task: "CAUSAL_LM", vocab: true, writes: true}},
 	{Name: "mask", Value: head{suffixes: []string{"ForMaskedLM", "ForPreTraining"}, vocab: true}},
 	{Name: "classes", Value: head{
 		suffixes: []string{"ForSequenceClassification"}, task: "SEQ_CLS", scope: "encoder.", pairs: true,
@@ -36,6 +37,7 @@ var heads = choices.Table[head]{
 		suffixes: []string{"ForQuestionAnswering"}, task: "QUESTION_ANS", pairs: true,
 		outputs: func(*keys, *Config, architecture) int { return 2 },
 	}},
+	{Name: "sequence", Value: head{suffixes: []string{"ForConditionalGeneration", "MTModel"}, task: "SEQ_2_SEQ_LM", vocab: true, writes: true}},
 	{Name: "states", Value: head{suffixes: []string{"Model"}, task: "FEATURE_EXTRACTION"}},
 }
 
@@ -43,7 +45,7 @@ var heads = choices.Table[head]{
 func (a architecture) headOf(class string) string {
 	for _, h := range heads {
 		for _, suffix := range h.Value.suffixes {
-			if _, ok := a.heads[h.Name]; strings.HasSuffix(class, suffix) && (ok || h.Name == "states") {
+			if _, ok := a.heads[h.Name]; strings.HasSuffix(class, suffix) && (ok || h.Name == "states" && a.hasStates()) {
 				if suffix == "ForPreTraining" && a.ownPretraining {
 					return "states"
 				}
@@ -53,6 +55,9 @@ func (a architecture) headOf(class string) string {
 	}
 	return ""
 }
+
+// hasStates reports whether models open without a head. Of those for sequences, some open as the encoder alone.
+func (a architecture) hasStates() bool { return a.heads["sequence"] == nil || a.encoder }
 
 // classFor returns the class of models with a Head.
 func (a architecture) classFor(name string) string {
@@ -64,6 +69,9 @@ func (a architecture) classFor(name string) string {
 		for _, suffix := range h.Value.suffixes {
 			stem = strings.TrimSuffix(stem, suffix)
 		}
+	}
+	if a.encoder && name == "states" {
+		return stem + "EncoderModel"
 	}
 	if h, ok := heads.Get(name); ok {
 		return stem + h.suffixes[0]

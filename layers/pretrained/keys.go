@@ -159,6 +159,8 @@ type (
 	ids    []int   // one token id or a list of them; negative ids mean none
 	id     int     // null for −1; the first of a list
 	signed int     // a whole number, also below 0
+	stop   string  // true for "early", and false for none
+	lists  [][]int // of token ids
 )
 
 // copy copies members: its arguments are, alternately, a name and a pointer to a variable. A variable of a member that
@@ -212,6 +214,13 @@ func written(v any) any {
 		}
 	case *signed:
 		return int(*v)
+	case *stop:
+		if *v == "never" {
+			return *v
+		}
+		return *v == "early"
+	case *lists:
+		return *v
 	case *layers.Activation:
 		return activations[max(0, slices.IndexFunc(activations, func(a choices.Entry[layers.Activation]) bool { return a.Value == *v }))].Name
 	case **layers.Window: // with the token itself
@@ -276,6 +285,22 @@ func (k *keys) read(name string, value, v any) {
 		*v = id(append(all, -1)[0])
 	case *signed:
 		want = set(v, signed(n), whole, "a whole number")
+	case *stop:
+		x, _ := value.(string)
+		early, ok := value.(bool)
+		if early {
+			x = "early"
+		}
+		want = set(v, stop(x), ok || x == "never", `true, false or "never"`)
+	case *lists:
+		*v = nil
+		for _, element := range list {
+			var row ids
+			_, ok := element.([]any)
+			k.read(name, element, &row)
+			*v, isList = append(*v, row), isList && ok
+		}
+		want = set(v, *v, isList, "a list of lists of token ids")
 	case *layers.Activation:
 		x, _ := value.(string)
 		a, ok := activations.Get(x)

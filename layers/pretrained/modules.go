@@ -50,7 +50,7 @@ const crossEncoder = "CrossEncoder"
 // readSentence reads how texts become the model's input, and how the states become an embedding or the logits a score.
 // The keys k are those of sentenceFile.
 func (c *Config) readSentence(fsys fs.FS, modules []module, k *keys) error {
-	if c.Head == "text" { // texts aren't cut
+	if c.writes() { // texts aren't cut
 		return nil
 	}
 	if err := c.readLength(fsys, len(modules) > 0); err != nil || len(modules) == 0 {

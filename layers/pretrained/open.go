@@ -18,16 +18,17 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A Model is a published model with its parameters. One of Decoder (Head "text"), Classifier (Head "classes") and
-// Encoder (other Heads) is not nil. With Causal, the attention of an Encoder or a Classifier has a window that hides
-// later tokens.
+// A Model is a published model with its parameters. One of Decoder (Head "text"), Classifier (Head "classes"), Sequence
+// (Head "sequence") and Encoder (other Heads) is not nil. With Causal, the attention of an Encoder or a Classifier has
+// a window that hides later tokens.
 type Model struct {
 	Config
 	Params     *layers.Params
 	Decoder    *layers.Decoder
 	Encoder    *layers.Encoder
 	Classifier *layers.SequenceClassifier
-	Ignored    []string // tensors in the files that hold no parameter of the model
+	Sequence   *layers.EncoderDecoder // hides Config.Sequence
+	Ignored    []string               // tensors in the files that hold no parameter of the model
 }
 
 // Open opens a published folder: it reads config.json and other settings, and makes the model with the weights of the
@@ -76,6 +77,8 @@ func (c Config) Open(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
 		m.Decoder, err = layers.NewDecoder(p.Blank(), c.Model)
 	case "classes":
 		m.Classifier, err = layers.NewSequenceClassifier(p.Blank(), *c.Classifier)
+	case "sequence":
+		m.Sequence, err = layers.NewEncoderDecoder(p.Blank(), c.pair())
 	default:
 		m.Encoder, err = layers.NewEncoder(p.Blank(), c.Model)
 	}
@@ -117,33 +120,41 @@ func (c Config) Load(fsys fs.FS, p *layers.Params, drop func(name string, shape 
 // configuration of the model with these weights, which the reference library then uses.
 func (c Config) Untied(fsys fs.FS) (Config, error) {
 	a, err := architectureOf(c.Type)
-	if !c.Model.Tied || err != nil {
+	if !c.Model.Tied && c.Sequence == nil || err != nil {
 		return c, err
 	}
-	place := map[string]int{} // 1 for the embeddings, 2 for the head
+	place, table := map[string]int{}, "embedding " // 1 for the embeddings, 2 for the head
+	if c.Sequence != nil && !c.Sequence.Shared {
+		table = "decoder.embedding "
+	}
 	for _, line := range a.names {
-		if theirs, ok := strings.CutPrefix(line, "embedding "); ok {
-			place[a.prefix+theirs+".weight"], place[theirs+".weight"] = 1, 1
+		if names, ok := strings.CutPrefix(line, table); ok {
+			for theirs := range strings.SplitSeq(names, "|") {
+				place[a.prefix+theirs+".weight"], place[theirs+".weight"] = 1, 1
+			}
 		}
 	}
-	for _, name := range a.headNames(c.Head) {
-		place[name] = 2
+	if c.Model.Tied {
+		for _, name := range a.headNames(c.Head) {
+			place[name] = 2
+		}
 	}
 	files, err := Files(fsys)
 	if err != nil {
 		return c, err
 	}
-	found, opened := 0, make([]*safetensors.File, len(files))
+	var found [3]int
+	opened := make([]*safetensors.File, len(files))
 	for i, file := range files {
 		if opened[i], err = safetensors.OpenFS(fsys, file); err != nil {
 			return c, err
 		}
 		defer opened[i].Close()
 		for _, e := range opened[i].Entries {
-			found |= place[e.Name]
+			found[place[e.Name]]++
 		}
 	}
-	if found != 3 {
+	if found[1] < 2 && found[1]*found[2] == 0 {
 		return c, nil
 	}
 	var hash maphash.Hash
@@ -153,14 +164,19 @@ func (c Config) Untied(fsys fs.FS) (Config, error) {
 		err := f.Each(func(name string) bool { return place[name] > 0 }, func(e safetensors.Entry, r io.Reader) error {
 			hash.Reset()
 			_, err := io.Copy(&hash, r)
-			sums[place[e.Name]] = hash.Sum64()
+			sum := &sums[place[e.Name]]
+			if one := hash.Sum64(); err == nil && *sum != 0 && *sum != one {
+				err = fmt.Errorf("%.100q differs from another table of embeddings, but config.json says that there is one table", e.Name)
+			} else {
+				*sum = one
+			}
 			return err
 		})
 		if err != nil {
 			return c, fmt.Errorf("%s: %w", files[i], err)
 		}
 	}
-	if sums[1] != sums[2] {
+	if found[2] > 0 && sums[1] != sums[2] {
 		c.Model.Tied, c.Model.NoBias, c.Model.TiedBias = false, !c.Model.TiedBias, false
 	}
 	return c, nil
@@ -192,7 +208,7 @@ func (c Config) check(fsys fs.FS, files []string, dtype tensor.Dtype) error {
 	if lacking := least - numbers; headless && lacking > 0 && lacking <= memory.Product(c.Model.Vocab, c.Model.EmbeddingWidth()) && c.Model.Layers <= tensors {
 		return fmt.Errorf("the weights have no head: the tensor %q is missing; download the whole model or, if its head is its embeddings, set tie_word_embeddings to true in config.json", names[0])
 	}
-	if least > numbers || cmp.Or(c.Model.Shared, c.Model.Layers) > tensors {
+	if least > numbers || max(cmp.Or(c.Model.Shared, c.Model.Layers), c.decoderLayers()) > tensors {
 		return fmt.Errorf("config.json describes a model of %d layers with at least %d weights, but the files hold %d tensors with %d numbers",
 			c.Model.Layers, least, tensors, numbers)
 	}
@@ -235,6 +251,13 @@ func (c Config) Memory(dtype tensor.Dtype) (weights, perToken int) {
 	}
 	if d := distancesOf(m); d != nil {
 		numbers = sum(numbers, memory.Product(2, cmp.Or(d.Buckets, d.MaxDistance), m.Dim))
+	}
+	if s := c.Sequence; s != nil { // the blocks of the decoder have attention twice
+		numbers = sum(numbers, sum(memory.Product(c.decoderLayers(), sum(memory.Product(2, attention), matrices(f))), memory.Product(learnedLen(m), m.Dim)))
+		if !s.Shared {
+			numbers = sum(numbers, memory.Product(cmp.Or(s.TargetVocab, m.Vocab), m.Dim))
+		}
+		return memory.Product(numbers, width), memory.Product(c.decoderLayers(), perToken, width)
 	}
 	return memory.Product(numbers, width), memory.Product(m.Layers, perToken, width)
 }

@@ -43,6 +43,12 @@ var architectures = choices.Table[architecture]{
 	{Name: "deepseek_v3", Value: deepseekV3},
 	{Name: "granite", Value: granite},
 	{Name: "cohere2", Value: cohere2},
+	{Name: "t5", Value: t5},
+	{Name: "mt5", Value: mt5},
+	{Name: "bart", Value: bart},
+	{Name: "mbart", Value: mbart},
+	{Name: "marian", Value: marian},
+	{Name: "pegasus", Value: pegasus},
 }
 
 func architectureOf(kind string) (architecture, error) {

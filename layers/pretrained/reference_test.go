@@ -74,20 +74,24 @@ func (r reference) open(t *testing.T, dtype tensor.Dtype) *Model {
 }
 
 // A batch is a part of a case's inputs.
-type batch struct{ ids, lengths, segments *tensor.Dense }
+type batch struct{ ids, lengths, segments, answers *tensor.Dense }
 
-func (r reference) batch() batch { return batch{r.ints("ids"), r.ints("lengths"), r.ints("segments")} }
+func (r reference) batch() batch {
+	return batch{r.ints("ids"), r.ints("lengths"), r.ints("segments"), r.ints("answers")}
+}
+
+const answerLen = 6 // of all answers of testdata/make.py
 
 // only returns the sequence with the given index, without padding.
 func (x batch) only(i int) batch {
 	length := x.lengths.Ints()[i]
-	cut := func(ids *tensor.Dense) *tensor.Dense {
+	cut := func(ids *tensor.Dense, length int) *tensor.Dense {
 		if ids == nil {
 			return nil
 		}
 		return tensor.New(tensor.WithShape(1, length), tensor.WithBacking(slices.Clone(ids.Ints()[i*ids.Shape()[1]:][:length])))
 	}
-	return batch{cut(x.ids), tensor.New(tensor.WithShape(1), tensor.WithBacking([]int{length})), cut(x.segments)}
+	return batch{cut(x.ids, length), tensor.New(tensor.WithShape(1), tensor.WithBacking([]int{length})), cut(x.segments, length), cut(x.answers, answerLen)}
 }
 
 // forward adds the inputs and the model to a graph and returns its output.
@@ -107,6 +111,8 @@ func (m *Model) forward(t *testing.T, b *layers.Build, g *G.ExprGraph, x batch) 
 		return must.Get(m.Decoder.Forward(b, ids, mask))(t)
 	case m.Encoder != nil:
 		return must.Get(m.Encoder.Forward(b, ids, mask))(t)
+	case m.Sequence != nil:
+		return must.Get(m.Sequence.Forward(b, ids, input("answers", x.answers), mask))(t)
 	}
 	return must.Get(m.Classifier.Forward(b, ids, mask))(t)
 }
@@ -145,7 +151,7 @@ func floats(v G.Value) (x []float64) {
 }
 
 func (m *Model) withoutPadding(out []float64, x batch) []float64 {
-	if m.Classifier != nil {
+	if m.Classifier != nil || m.Sequence != nil {
 		return out
 	}
 	s := x.ids.Shape()
@@ -204,7 +210,7 @@ func (r reference) compareGradients(t *testing.T, m *Model, b *layers.Build, exp
 	t.Helper()
 	g, x, targets := G.NewGraph(), r.batch(), r.ints("targets")
 	out := m.forward(t, b, g, x)
-	if m.Classifier == nil {
+	if m.Classifier == nil && m.Sequence == nil {
 		for i, length := range x.lengths.Ints() {
 			for j := length; j < x.ids.Shape()[1]; j++ {
 				targets.Ints()[i*x.ids.Shape()[1]+j] = layers.Ignore
@@ -253,6 +259,10 @@ func (r reference) compareGradients(t *testing.T, m *Model, b *layers.Build, exp
 func TestCache(t *testing.T) {
 	each(t, func(t *testing.T, r reference) {
 		m, x := r.open(t, tensor.Float64), r.batch()
+		if m.Sequence != nil {
+			r.compareAnswers(t, m, x)
+			return
+		}
 		if m.Decoder == nil {
 			t.Skip("not for text")
 		}
@@ -279,6 +289,30 @@ func TestCache(t *testing.T) {
 			}
 		}
 	})
+}
+
+// compareAnswers checks that answers that grow token by token, with the sources' keys and values in the cache, have the
+// logits of whole answers. Two of the sequences that a search follows have the same source.
+func (r reference) compareAnswers(t *testing.T, m *Model, x batch) {
+	t.Helper()
+	sources, s := make([][]int, x.ids.Shape()[0]), x.ids.Shape()
+	for i, length := range x.lengths.Ints() {
+		sources[i] = x.ids.Ints()[i*s[1]:][:length]
+	}
+	session := must.Get(decode.NewSeq2Seq(m.Sequence, decode.Seq2SeqConfig{Sources: s[0], Width: 2, SourceLen: s[1], Capacity: answerLen}))(t)
+	defer session.Close()
+	must.Do(t, session.Read(sources))
+	want := r.floats("logits")
+	vocab := len(want) / len(x.answers.Ints())
+	for position := 0; position < answerLen; position++ {
+		rows := make([][]int, 2*s[0])
+		for i := range rows {
+			rows[i] = x.answers.Ints()[i/2*answerLen+position:][:1]
+		}
+		for i, row := range must.Get(session.Step(rows))(t) {
+			compare(t, "cached", row, want[(i/2*answerLen+position)*vocab:][:vocab], 1e-9, 0)
+		}
+	}
 }
 
 // TestSave checks that a saved model opens with the same bits and the same configuration.

@@ -51,7 +51,7 @@ func Save(dir string, c Config, p *layers.Params) error {
 	if err := k.writeFile(filepath.Join(dir, configFile)); err != nil {
 		return err
 	}
-	if c.Head == "text" {
+	if c.writes() {
 		k := newKeys()
 		c.generation(k)
 		if err := k.writeFile(filepath.Join(dir, generationFile)); err != nil {
@@ -181,7 +181,13 @@ func members(c Config) (map[string]any, error) {
 	if x := m.Block.FeedForward.Experts; x != nil {
 		x.Balance = 0 // settled has copied it
 	}
-	content, err := json.Marshal(m)
+	var settings any = m
+	if c.Sequence != nil {
+		s := *c.Sequence
+		s.Model, s.DecoderLayers, s.TargetVocab = m, cmp.Or(s.DecoderLayers, m.Layers), cmp.Or(s.TargetVocab, m.Vocab)
+		settings = s
+	}
+	content, err := json.Marshal(settings)
 	if err != nil {
 		return nil, err
 	}

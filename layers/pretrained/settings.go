@@ -87,6 +87,12 @@ var settings = map[string][]setting{
 	"deberta-v2": {{keys: "conv_kernel_size", only: `0`}, {keys: "conv_act conv_groups", why: "belongs to the convolution that conv_kernel_size refuses"}, {keys: "cls_dropout pooler_dropout", why: "only for training"}},
 	"granite":    {{keys: "id2label num_labels problem_type", why: "belongs to a head that doesn't open"}},
 	"cohere2":    {{keys: "id2label num_labels problem_type", why: "belongs to a head that doesn't open"}},
+	"t5":         {{keys: "id2label num_labels problem_type", why: "belongs to a head that doesn't open"}, {keys: "is_encoder_decoder", why: "the head says it"}},
+	"mt5":        {{keys: "id2label num_labels problem_type", why: "belongs to a head that doesn't open"}, {keys: "is_encoder_decoder", why: "the head says it"}},
+	"bart":       {{keys: "id2label num_labels problem_type", why: "belongs to a head that doesn't open"}, {keys: "decoder_layerdrop encoder_layerdrop", why: "only for training"}},
+	"mbart":      {{keys: "id2label num_labels problem_type", why: "belongs to a head that doesn't open"}, {keys: "decoder_layerdrop encoder_layerdrop", why: "only for training"}},
+	"marian":     {{keys: "id2label num_labels problem_type", why: "belongs to a head that doesn't open"}, {keys: "decoder_layerdrop encoder_layerdrop", why: "only for training"}},
+	"pegasus":    {{keys: "id2label num_labels problem_type", why: "belongs to a head that doesn't open"}, {keys: "decoder_layerdrop encoder_layerdrop", why: "only for training"}},
 	"opt":        {{keys: "_remove_final_layer_norm", only: `false`}, {keys: "layer_norm_elementwise_affine", only: `true`}},
 	"modernbert": {{keys: "deterministic_flash_attn sparse_pred_ignore_index sparse_prediction", why: "says how the same numbers are computed, or which of them"}},
 
@@ -97,7 +103,7 @@ var settings = map[string][]setting{
 
 	generationFile: {
 		{keys: "_commit_hash _from_model_config transformers_version", why: "names where the file is from"},
-		{keys: "max_length max_new_tokens num_return_sequences", why: "a request says how much it wants"},
+		{keys: "max_length max_new_tokens num_return_sequences", why: "a request says how much it wants"}, // for sequences, code reads some
 		{keys: "output_attentions output_hidden_states output_logits output_scores return_dict_in_generate", why: "says what a function of the reference library returns"},
 		{keys: "cache_config compile_config continuous_batching_config disable_compile low_memory max_cache_len prefill_chunk_size use_cache",
 			why: "says how the same numbers are computed"},
@@ -124,11 +130,13 @@ var settings = map[string][]setting{
 		{keys: "_commit_hash _json_padding _json_truncation auto_map backend commit_message device_map fast_tokenizer_files files_loaded gguf_file init_inputs is_local " +
 			"local_files_only name_or_path processor_class repo_id slow_tokenizer_class token use_source_tokenizer verbose",
 			why: "says where the files are from, or how they are found"},
-		{keys: "merges merges_file tokenizer tokenizer_file tokenizer_object tokenizer_padding tokenizer_truncation vocab vocab_file",
+		{keys: "merges merges_file source_spm target_spm target_vocab_file tokenizer tokenizer_file tokenizer_object tokenizer_padding tokenizer_truncation vocab vocab_file",
 			why: "the reference library fills it from the other files"},
 		{keys: "chat_control_tokens response_schema response_template sanitize_control_tokens", why: "for answers with a form, which Heed doesn't read"},
 		{keys: "continuing_subword_prefix end_of_word_suffix trim_offsets unk_id", why: "tokenizer.json has its own"},
 		{keys: "use_default_system_prompt", why: "the reference library only keeps it"},
+		{keys: "extra_ids mask_token_sent offset separate_vocabs source_lang src_lang target_lang tgt_lang", why: "package data/tokenizer reads it, or tokenizer.json has its effect"},
+		{keys: "sp_model_kwargs", why: "says how a library of the reference library is made"},
 		{keys: "split_special_tokens", why: "names of special tokens in texts are always ordinary text"},
 		{keys: "_spm_precompiled_charsmap fix_mistral_regex initial_alphabet post_processor", only: `false`},
 		{keys: "errors", only: `"replace"`},

@@ -49,7 +49,7 @@ func settled(m layers.ModelConfig, head string) layers.ModelConfig {
 			m.EmbeddingScale = math.Sqrt(float64(m.EmbeddingWidth()))
 		}
 	}
-	if m.Tied || head == "text" && m.Outputs == 0 {
+	if m.Tied || (head == "text" || head == "sequence") && m.Outputs == 0 {
 		m.Outputs = m.Vocab
 	}
 	m.NoBias = m.NoBias || m.Tied || m.Outputs == 0

@@ -18,10 +18,11 @@ func (c Config) tensors(p *layers.Params) ([]layers.Tensor, error) {
 	}
 	h, _ := heads.Get(c.Head)
 	prefixes := a.prefixes(c.Head)
+	blocks := max(c.Model.Layers, c.decoderLayers())
 	var tensors []layers.Tensor
 	named := map[string]bool{}
 	add := func(line, scope string, prefixes ...string) {
-		for i := range c.Model.Layers {
+		for i := range blocks {
 			tensors = append(tensors, c.layer(p, named, scope+strings.ReplaceAll(line, "{i}", strconv.Itoa(i)), prefixes)...)
 			if !strings.Contains(line, "{i}") {
 				break
@@ -32,14 +33,17 @@ func (c Config) tensors(p *layers.Params) ([]layers.Tensor, error) {
 		if l := c.Model.Block.Attention.Latent; l != nil && l.QueryRank == 0 {
 			line = strings.Replace(line, "q_b_proj|layers.{i}.self_attn.q_proj", "q_proj", 1)
 		}
+		if a.encoder && c.Head == "states" {
+			line = strings.TrimPrefix(line, "encoder.")
+		}
 		add(line, h.scope, prefixes...)
 	}
 	for _, line := range a.heads[c.Head] {
 		if strings.HasPrefix(line, "prefix ") {
 			continue
 		}
-		i := slices.IndexFunc(tensors, func(t layers.Tensor) bool { return t.Params[0] == tied })
-		if strings.HasPrefix(line, "head ") && c.Model.Tied && i >= 0 { // files may have the weights under these names
+		i := slices.IndexFunc(tensors, func(t layers.Tensor) bool { return isTied(t.Params[0]) })
+		if strings.HasPrefix(strings.TrimPrefix(line, "decoder."), "head ") && c.Model.Tied && i >= 0 { // files may have the weights under these names
 			tensors[i].Names = append(tensors[i].Names, a.headNames(c.Head)...)
 		}
 		add(line, "", "")
@@ -63,7 +67,7 @@ func (a architecture) prefixes(head string) []string {
 // headNames returns the names that the weight of a head may have in files.
 func (a architecture) headNames(head string) (names []string) {
 	for _, line := range a.heads[head] {
-		if theirs, ok := strings.CutPrefix(line, "head "); ok {
+		if theirs, ok := strings.CutPrefix(strings.TrimPrefix(line, "decoder."), "head "); ok {
 			for _, name := range strings.Split(theirs, "|") {
 				names = append(names, name+".weight")
 			}
@@ -79,6 +83,10 @@ func (c Config) checkUnused(names []string) error {
 	a, err := architectureOf(c.Type)
 	known := map[string]bool{}
 	for _, line := range a.names {
+		sequence := a.heads["sequence"] != nil
+		if ours := strings.Fields(line)[0]; sequence && strings.HasSuffix(ours, "embedding") || sequence && c.Head == "states" && strings.HasPrefix(ours, "decoder.") {
+			continue // a copy of the shared table, or a part that isn't used
+		}
 		for _, theirs := range strings.Split(strings.Fields(line)[1], "|") {
 			theirs = anyBlock(strings.ReplaceAll(theirs, "{e}", "{i}"))
 			known[theirs], known[theirs+".weight"], known[theirs+".bias"] = true, true, true
@@ -146,6 +154,9 @@ func (c Config) layer(p *layers.Params, named map[string]bool, line string, pref
 			t.Transposed = weight
 		case "skip2":
 			t.SkipRows = 2
+		case "row":
+			t.Stacked, t.Optional = 1, true
+			last = ""
 		case "heads":
 			t.Groups = c.Model.Block.Attention.Heads
 		case "stacked":
@@ -186,5 +197,7 @@ func (c Config) layer(p *layers.Params, named map[string]bool, line string, pref
 	return tensors
 }
 
-// tied is the parameter that is also the weight of a tied head.
-const tied = "embedding.weight"
+// isTied reports whether a parameter is also the weight of a tied head.
+func isTied(name string) bool {
+	return name == "embedding.weight" || name == "decoder.embedding.weight"
+}

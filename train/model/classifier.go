@@ -41,6 +41,12 @@ func (labelHead) published(m *pretrained.Config, r *data.Rule) bool {
 	return m.Head == "classes"
 }
 
+func (labelHead) describe(c *Config, d *Description) {
+	if (c.Opened() || c.Task.Pairs) && len(c.Task.Classes) > 1 && entailment(c.Task.Classes) >= 0 {
+		d.Labels = nil
+	}
+}
+
 func (labelHead) network(m *Model) (network, error) {
 	net, err := pooled(m) // (B, Classes)
 	return newClassifier(m, net), err

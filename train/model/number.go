@@ -28,8 +28,11 @@ func (numberHead) published(m *pretrained.Config, r *data.Rule) bool {
 	return true
 }
 
-func (numberHead) describe(_ *Config, d *Description) {
+func (numberHead) describe(c *Config, d *Description) {
 	d.Schema["answer"] = map[string]any{"type": "number"}
+	if c.Opened() || c.Task.Pairs {
+		d.Rank = nil
+	}
 }
 
 func (numberHead) network(m *Model) (network, error) {
@@ -56,21 +59,32 @@ func (r regressor) mixed(q query, x logit.Mixture) []choice {
 	return []choice{{number: x.NumberOf(q.output, q.linear)}}
 }
 
+// sigmoid reports whether a number is the logistic function of the output.
+func (r regressor) sigmoid() bool { return r.published != nil && r.published.model.Sigmoid }
+
+// score returns the number of a choice.
+func (r regressor) score(c choice) (float64, error) {
+	x := r.Config.Task.Mean + r.scale()*c.number
+	if r.sigmoid() {
+		return 1 / (1 + math.Exp(-x)), nil
+	}
+	return x, logit.CheckFinite(x)
+}
+
 // answer rounds the number to about a millionth of the Scale, because more digits mean nothing. A logistic function has
 // six digits, so that small scores differ.
 func (r regressor) answer(c choice, a *Answer) error {
-	x := r.Config.Task.Mean + r.scale()*c.number
-	if err := logit.CheckFinite(x); err != nil {
+	x, err := r.score(c)
+	if err != nil {
 		return err
 	}
 	step, digits := math.Pow(10, math.Floor(math.Log10(r.scale()))-5), 15 // 15 digits hide that the step isn't exact
-	if r.published != nil && r.published.model.Sigmoid {
-		x, digits = 1/(1+math.Exp(-x)), 6
+	if r.sigmoid() {
+		digits = 6
 	} else if rounded := math.Round(x/step) * step; rounded-rounded == 0 {
 		x = rounded
 	}
-	x, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
-	if err != nil {
+	if x, err = strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64); err != nil {
 		return err
 	}
 	x += 0 // never -0

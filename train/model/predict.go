@@ -27,6 +27,9 @@ type PredictOptions struct {
 
 	// Threshold chooses between two labels. The answer then comes first in Answer.Top, even if it is less likely.
 	Threshold Threshold
+
+	// Labels, if not nil, are the labels to choose among in place of the model's own.
+	Labels *Labels
 }
 
 // Predict returns the model's answer to an input: a number, or the likeliest sequence, label or tags; for text, the
@@ -53,6 +56,9 @@ func (m *Model) Predict(input string) (string, error) {
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
 	if err := o.check(m); err != nil {
 		return nil, err
+	}
+	if o.Labels != nil {
+		return m.infer(ctx, inputs, o)
 	}
 	if m.Config.Describe().Beam > 1 {
 		o.Beam = max(o.Beam, o.Top)
@@ -101,6 +107,11 @@ func (o *PredictOptions) check(m *Model) error {
 	if d.Predict != nil {
 		return d.Predict
 	}
+	if o.Labels != nil {
+		if err := o.Labels.check(o, d); err != nil {
+			return err
+		}
+	}
 	if o.Top > 0 && d.Top == 0 {
 		return setting.Errorf("%s is for answers that the model chooses: the task %s answers with one number", setting.Path("top"), m.Config.Task.Name)
 	}
@@ -130,18 +141,24 @@ func (m *Model) read(ctx context.Context, inputs []string, q query, beam int) (a
 			answers[i].Cut = answers[i].Cut && !m.Config.about().windows
 		}
 	}
+	return answers, rows, m.compute(ctx, inputs, rows, q, beam)
+}
+
+// compute asks the network about queries of inputs, and the linear model if their answers are mixed. The queries have
+// the fields of q.
+func (m *Model) compute(ctx context.Context, inputs []string, rows []query, q query, beam int) (err error) {
 	if q.mixture.Linear > 0 {
 		err = m.addLinear(ctx, inputs, rows)
 	}
 	if err != nil || q.mixture.Linear < 1 {
-		return answers, rows, cmp.Or(err, m.choose(ctx, rows, beam))
+		return cmp.Or(err, m.choose(ctx, rows, beam))
 	}
 	for i := range rows {
 		if !q.keep {
 			rows[i].choices = m.Network.(mixer).mixed(rows[i], q.mixture)
 		}
 	}
-	return answers, rows, nil
+	return nil
 }
 
 // addLinear adds the scores of the linear model to the queries of inputs.

@@ -24,9 +24,10 @@ func (sequenceHead) suit(*pretrained.Config) error {
 }
 
 func (sequenceHead) network(m *Model) (network, error) {
+	config, shared := m.Config.Model, m.Config.Task.Source != nil && m.Config.Task.Target == nil // one vocabulary
+	config.Tied = config.Tied || shared
 	net, err := layers.NewEncoderDecoder(m.Params, layers.EncoderDecoderConfig{
-		Model: m.Config.Model, TargetVocab: m.layout.TargetTokens, DecoderLayers: m.Config.DecoderLayers,
-		Shared: m.Config.Task.Source != nil && m.Config.Task.Target == nil, // one vocabulary
+		Model: config, TargetVocab: m.layout.TargetTokens, DecoderLayers: m.Config.DecoderLayers, Shared: shared,
 	})
 	return translator{newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], inputs[2], layers.Mask{KeyLengths: inputs[1]}) // (B, TargetLen, Classes)

@@ -209,3 +209,37 @@ cases = {
     "gpt_oss-tags": dict(config=t.GptOssConfig(**small | dict(num_hidden_layers=1, intermediate_size=6), num_key_value_heads=1, head_dim=4, num_local_experts=3, num_experts_per_tok=1,
                          layer_types=["sliding_attention"], sliding_window=3, num_labels=3, rope_parameters=dict(rope_type="default", rope_theta=1000.0)), head="tags"),
 }
+
+halves = dict(vocab_size=41, d_model=8, encoder_layers=2, decoder_layers=1, encoder_ffn_dim=12, decoder_ffn_dim=12, encoder_attention_heads=2, decoder_attention_heads=2,
+              max_position_embeddings=32)
+special = dict(pad_token_id=1, bos_token_id=0, eos_token_id=2, decoder_start_token_id=2, forced_eos_token_id=2)
+t5 = dict(vocab_size=41, d_model=8, d_kv=6, d_ff=12, num_layers=1, num_decoder_layers=2, num_heads=2, relative_attention_num_buckets=8, relative_attention_max_distance=6,
+          decoder_start_token_id=0)
+
+
+def own_table(w):
+    """T5 1.1: the head has weights of its own."""
+    return w | {"lm_head.weight": torch.randn(41, 8)}
+
+
+def copies(w):
+    """As in old files: copies of the shared table, and no bias."""
+    table = w["model.shared.weight"]
+    w = {k: v for k, v in w.items() if k != "final_logits_bias"}
+    return w | {k: table.clone() for k in ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight")}
+
+
+cases |= {
+    "t5": dict(config=t.T5Config(**t5), head="sequence", edit=dict(scale_decoder_outputs=None)),
+    "t5-gated": dict(config=t.T5Config(**t5 | dict(num_layers=1, num_decoder_layers=1), feed_forward_proj="gated-gelu", layer_norm_epsilon=1e-3, tie_word_embeddings=False),
+                     head="sequence", tensors=own_table, edit=dict(tie_word_embeddings=False, scale_decoder_outputs=None)),
+    "t5-states": dict(config=t.T5Config(**t5 | dict(num_layers=1)), head="states", model="T5EncoderModel"),
+    "mt5": dict(config=t.MT5Config(**t5 | dict(num_layers=1, num_decoder_layers=2)), head="sequence", tensors=own_table, edit=dict(tie_word_embeddings=False)),
+    "bart": dict(config=t.BartConfig(**halves, **special, scale_embedding=True), head="sequence"),
+    "bart-copies": dict(config=t.BartConfig(**halves | dict(encoder_layers=1), **special, activation_function="relu"), head="sequence", tensors=copies),
+    "mbart": dict(config=t.MBartConfig(**halves, **special, scale_embedding=True), head="sequence"),
+    "marian": dict(config=t.MarianConfig(**halves, scale_embedding=True, activation_function="swish", pad_token_id=40, eos_token_id=0, decoder_start_token_id=40, forced_eos_token_id=0), head="sequence"),
+    "marian-two": dict(config=t.MarianConfig(**halves | dict(encoder_layers=1), decoder_vocab_size=37, share_encoder_decoder_embeddings=False, pad_token_id=36, eos_token_id=0,
+                       decoder_start_token_id=36, forced_eos_token_id=0), head="sequence"),
+    "pegasus": dict(config=t.PegasusConfig(**halves, scale_embedding=True, activation_function="relu"), head="sequence"),
+}

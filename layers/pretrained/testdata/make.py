@@ -5,7 +5,7 @@
     python make.py --check D  opens the folders that Go saved in D, and compares their logits with the expected values
 
 Made with Python 3.13, torch 2.15.0, transformers 5.23.0, safetensors and numpy; gpt2-classes, granite, cohere2 and those whose
-names end with -both, -tags or -spans with transformers 5.24.0.
+names end with -both, -tags or -spans, and models for sequences, with transformers 5.24.0.
 
 Each case is a small model with random weights, which the reference library saves itself. The expected values are
 computed in float64 with eager attention. The reference library computes RMSNorm, rotary angles and the softmax of eager
@@ -13,7 +13,8 @@ attention in float32 whatever the dtype, so torch.float32 means float64 while it
 cross-entropy over the real tokens, computed from the logits. Padding is on the right.
 
 NAME/               the published folder
-NAME.safetensors    ids (B, T), lengths (B), targets, logits, loss, and grad.PARAMETER for the gradient of each parameter
+NAME.safetensors    ids (B, T), lengths (B), targets, logits, loss, and grad.PARAMETER for the gradient of each parameter;
+                    for sequences, answers (B, 6) with the ids that the decoder reads
 """
 import contextlib
 import json
@@ -33,36 +34,47 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LENGTHS = [9, 4, 7]
 B = len(LENGTHS)
 HEADS = dict(text="AutoModelForCausalLM", mask="AutoModelForMaskedLM", classes="AutoModelForSequenceClassification", tags="AutoModelForTokenClassification",
-             spans="AutoModelForQuestionAnswering", states="AutoModel")
+             spans="AutoModelForQuestionAnswering", sequence="AutoModelForSeq2SeqLM", states="AutoModel")
 
 
 @contextlib.contextmanager
 def doubles(on=True):
     """Lets code that asks for float32 get float64."""
-    before = torch.float32, torch.Tensor.float
-    torch.float32, torch.Tensor.float = (torch.float64, torch.Tensor.double) if on else (single, to_single)
+    before = torch.float32, torch.Tensor.float, torch.FloatTensor
+    torch.float32, torch.Tensor.float, torch.FloatTensor = (torch.float64, torch.Tensor.double, torch.DoubleTensor) if on else (single, to_single, singles)
     torch.float = torch.float32
     torch.set_default_dtype(torch.float32)
     yield
-    torch.float32, torch.Tensor.float = before
+    torch.float32, torch.Tensor.float, torch.FloatTensor = before
     torch.float = torch.float32
     torch.set_default_dtype(torch.float32)
 
 
-single, to_single = torch.float32, torch.Tensor.float
+single, to_single, singles = torch.float32, torch.Tensor.float, torch.FloatTensor
 
 
-def reference(folder, head):
+def kind_of(case):
+    return case.get("model", HEADS[case.get("head", "text")])
+
+
+def reference(folder, head, kind=None):
     """Opens a folder, and returns its model in float64. Call it with doubles."""
-    kind = getattr(transformers, HEADS[head])
+    kind = getattr(transformers, kind or HEADS[head])
     with doubles(False):
         opened = kind.from_pretrained(folder)
     opened.config.dtype = torch.float64
     out = opened.get_output_embeddings() if head in ("text", "mask") else None
     opened.config.tie_word_embeddings &= out is None or out.weight is opened.get_input_embeddings().weight
     opened.config._experts_implementation = "eager"
-    model = kind.from_config(opened.config, attn_implementation="eager")
+    model = getattr(kind, "from_config", getattr(kind, "_from_config", None))(opened.config, attn_implementation="eager")
+    if head == "sequence" and opened.lm_head.weight is not opened.get_decoder().embed_tokens.weight:
+        model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())
     model.load_state_dict(opened.state_dict())
+    for module in model.modules():
+        if hasattr(module, "create_weight"):  # sinusoidal positions
+            module.weight.data = module.create_weight()
+    if hasattr(model, "final_logits_bias"):
+        model.final_logits_bias.requires_grad_(True)
     return model.eval()
 
 
@@ -71,6 +83,8 @@ def outputs(model, head, values):
     inputs = dict(input_ids=values["ids"], attention_mask=mask)
     if "segments" in values:
         inputs["token_type_ids"] = values["segments"]
+    if head == "sequence":
+        return model(**inputs, decoder_input_ids=values["answers"]).logits, torch.ones_like(values["answers"]).bool()
     out = model(**inputs)
     if head == "spans":
         return torch.stack([out.start_logits, out.end_logits], -1), mask.bool()
@@ -79,7 +93,7 @@ def outputs(model, head, values):
 
 def gradients(model, folder):
     """The gradients of the parameters, by the names that tensors have in files. Those of experts differ."""
-    grads = {key: p.grad for key, p in model.named_parameters() if p.grad is not None}
+    grads = {key: p.grad for key, p in [*model.named_parameters(), *model.named_buffers()] if p.grad is not None}
     if not any(".experts." in key for key in grads):
         return grads
     with torch.no_grad():
@@ -97,10 +111,15 @@ def make(name, case):
     config = case["config"]
     head = case.get("head", "text")
     folder = os.path.join(HERE, name)
-    model = getattr(transformers, HEADS[head]).from_config(config)
+    kind = getattr(transformers, kind_of(case))
+    model = kind(config) if "model" in case else kind.from_config(config)
     with torch.no_grad():
         for key, p in model.named_parameters():  # weights that matter: norms aren't 1, biases aren't 0
+            if not p.requires_grad:
+                continue
             p.copy_(torch.randn_like(p) * (0.2 if p.dim() == 1 else 1.5 / p.shape[-1] ** 0.5) + (1 if p.dim() == 1 and p.abs().sum() > 0 else 0))
+        if hasattr(model, "final_logits_bias"):
+            model.final_logits_bias.normal_()
     os.system(f"rm -rf {folder}")
     model.save_pretrained(folder, **({"max_shard_size": case["shard"]} if "shard" in case else {}))
     if "tensors" in case:
@@ -114,8 +133,9 @@ def make(name, case):
 
     rng = np.random.default_rng(len(name))
     T = case.get("tokens", LENGTHS[0])
+    vocab = 36 if head == "sequence" else config.vocab_size  # without the id of padding, whose row of an nn.Embedding has no gradient
     lengths = [T] + LENGTHS[1:]
-    values = dict(ids=torch.tensor(rng.integers(case.get("first", 3), config.vocab_size, (B, T))), lengths=torch.tensor(lengths))
+    values = dict(ids=torch.tensor(rng.integers(case.get("first", 3), vocab, (B, T))), lengths=torch.tensor(lengths))
     pad = config.pad_token_id
     for b, n in enumerate(lengths):
         values["ids"][b, n:] = 0 if pad is None else pad
@@ -123,14 +143,16 @@ def make(name, case):
         values["ids"][b, lengths[b] - n:lengths[b]] = pad
     if "segments" in case:
         values["segments"] = torch.tensor(rng.integers(0, case["segments"], (B, T)))
+    if head == "sequence":
+        values["answers"] = torch.tensor(rng.integers(3, vocab, (B, 6)))
     with doubles():
-        model = reference(folder, head)
+        model = reference(folder, head, kind_of(case))
         logits, mask = outputs(model, head, values)
     if head == "classes":
         values["targets"] = torch.tensor(rng.integers(0, logits.shape[-1], (B,)))
         loss = F.cross_entropy(logits, values["targets"])
     else:
-        values["targets"] = torch.tensor(rng.integers(0, logits.shape[-1], (B, T)))
+        values["targets"] = torch.tensor(rng.integers(0, logits.shape[-1], mask.shape))
         loss = F.cross_entropy(logits[mask], values["targets"][mask])
         logits = logits * mask[..., None]  # the logits of padding don't count
     loss.backward()
@@ -161,7 +183,7 @@ def check(folder):
         head = cases[name].get("head", "text")
         values = load_file(os.path.join(HERE, name + ".safetensors"))
         with doubles():
-            logits, mask = outputs(reference(os.path.join(folder, name), head), head, values)
+            logits, mask = outputs(reference(os.path.join(folder, name), head, kind_of(cases[name])), head, values)
         if head != "classes":
             logits = logits * mask[..., None]
         error = ((logits - values["logits"]).abs().max() / values["logits"].abs().max()).item()

@@ -21,9 +21,9 @@ import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
 
 from cases import cases
-from make import HERE, doubles, outputs, reference
+from make import HERE, doubles, kind_of, outputs, reference
 
-TASKS = dict(text="CAUSAL_LM", classes="SEQ_CLS", tags="TOKEN_CLS", spans="QUESTION_ANS", states="FEATURE_EXTRACTION")
+TASKS = dict(text="CAUSAL_LM", sequence="SEQ_2_SEQ_LM", classes="SEQ_CLS", tags="TOKEN_CLS", spans="QUESTION_ANS", states="FEATURE_EXTRACTION")
 
 # The settings of peft.LoraConfig that differ from r=2, lora_alpha=3 and target_modules="all-linear". A string is an
 # expression.
@@ -70,7 +70,7 @@ def make(name):
     values = load_file(os.path.join(HERE, name + ".safetensors"))
     config = peft.LoraConfig(**dict(r=2, lora_alpha=3, target_modules="all-linear", task_type=TASKS.get(head)) | settings.get(name, {}))
     with doubles():
-        model = peft.get_peft_model(reference(os.path.join(HERE, name), head), config).eval()
+        model = peft.get_peft_model(reference(os.path.join(HERE, name), head, kind_of(cases[name])), config).eval()
         with torch.no_grad():
             for p in model.parameters():
                 if p.requires_grad:
@@ -105,7 +105,7 @@ def check(folder):
         head = cases[name].get("head", "text")
         values, expected = load_file(os.path.join(HERE, name + ".safetensors")), load_file(os.path.join(HERE, name, "adapter", "expected.safetensors"))
         with doubles():
-            model = peft.PeftModel.from_pretrained(reference(os.path.join(HERE, name), head), os.path.join(folder, name)).eval()
+            model = peft.PeftModel.from_pretrained(reference(os.path.join(HERE, name), head, kind_of(cases[name])), os.path.join(folder, name)).eval()
             logits, _ = results(model, head, values)
         error = ((logits - expected["logits"]).abs().max() / expected["logits"].abs().max()).item()
         worst = max(worst, error)

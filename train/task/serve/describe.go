@@ -77,6 +77,12 @@ func (h *Handler) operation(path string) object {
 	if h.does.Beam > 1 {
 		requestFields = append(requestFields, "beam", object{"type": "integer", "default": 1, "minimum": 1, "maximum": o.MaxBeam})
 	}
+	if h.does.Labels == nil {
+		requestFields = append(requestFields,
+			"labels", object{"type": []string{"string", "array"}, "items": textSchema, "minItems": 1, "maxItems": o.MaxInputs, "description": fmt.Sprintf("labels to choose among in place of the model's own; at most %d in all, times the number of inputs", o.MaxInputs)},
+			"template", object{"type": "string", "default": "This example is {}.", "description": "the sentence about a label, with {} in the label's place"},
+			"several", object{"type": "boolean", "default": false, "description": "whether several labels, or none, may be right for an input"})
+	}
 	probability := object{"type": "number", "minimum": 0, "maximum": 1, "description": "the answer's probability in the model"}
 	answer := fields(
 		"input", textSchema,

@@ -37,6 +37,7 @@ type openAI struct {
 //	POST /v1/chat/completions  the model's answer in a conversation; for text models that have a chat template
 //	POST /v1/completions       the text that follows a prompt; for text models
 //	POST /v1/embeddings        vectors of texts; for models with embeddings
+//	POST /v1/rerank            documents in the order in which they answer a query; for models that score two texts
 //
 // The requests share the queue and all limits of the Handler. As there, a page of another site can't use them. An
 // Authorization header is ignored: there are no passwords.
@@ -59,9 +60,14 @@ type openAI struct {
 // Embeddings are lists of numbers or, with encoding_format base64, float32 in little-endian order. The number of
 // dimensions is the model's: a request may say it, but not choose another.
 //
+// OpenAI has no rerank; the clients of Jina, Cohere and vLLM know it. A request has a query and documents, which are
+// texts or objects with the key text. With top_n, the answer has up to this number of documents. Its results have the
+// index of a document, its relevance_score and, with return_documents, the document as an object, best first: see
+// model.Model.Rank. If one of the documents can't be read, the request fails.
+//
 // These fields are ignored: user, metadata, service_tier, store, safety_identifier, prompt_cache_key and
 // parallel_tool_calls. The fields n, best_of, echo, suffix, logprobs, top_logprobs, logit_bias, tools, tool_choice and
-// response_format may only have the value that changes nothing, such as an n of 1. For another value, and for any other
+// response_format, rank_fields and truncation may only have the value that changes nothing, such as an n of 1. For another value, and for any other
 // field, the error names the field as param.
 //
 // The answer to a failed request is {"error": {"message": "…", "type": "…", "param": "…", "code": "…"}}, where param
@@ -76,6 +82,7 @@ func (h *Handler) OpenAI(name string) http.Handler {
 		"/v1/chat/completions": a.post(forChat, "messages", a.chat),
 		"/v1/completions":      a.post(forCompletions, "prompt", a.complete),
 		"/v1/embeddings":       a.post(forEmbeddings, "input", a.embed),
+		"/v1/rerank":           a.post(forRerank, "documents", a.rerank),
 	}
 	failed := func(header http.Header, e *statusError) any {
 		if e.status == http.StatusInternalServerError || e.status == http.StatusGatewayTimeout {

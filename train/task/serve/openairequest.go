@@ -42,6 +42,11 @@ type openAIRequest struct {
 	Input          inputs `json:"input"`
 	Dimensions     *int   `json:"dimensions"`
 	EncodingFormat string `json:"encoding_format"`
+
+	Query           *string    `json:"query"`
+	Documents       []document `json:"documents"`
+	TopN            *int       `json:"top_n"`
+	ReturnDocuments bool       `json:"return_documents"`
 }
 
 // The fields of each endpoint.
@@ -52,6 +57,7 @@ const (
 	forChat        = forText + ignored + "messages max_completion_tokens top_logprobs tools tool_choice functions function_call response_format modalities verbosity chat_template_kwargs"
 	forCompletions = forText + "prompt best_of echo suffix"
 	forEmbeddings  = forAll + "input dimensions encoding_format"
+	forRerank      = forAll + "query documents top_n return_documents rank_fields truncation"
 )
 
 // only has the JSON of the values that are supported, for fields that have few. Most of them change nothing.
@@ -70,6 +76,8 @@ var only = map[string][]string{
 	"response_format": {`{"type":"text"}`},
 	"modalities":      {`["text"]`},
 	"verbosity":       {`"medium"`},
+	"rank_fields":     {`["text"]`},
+	"truncation":      {"true"},
 
 	"chat_template_kwargs": {"{}", `{"enable_thinking":false}`, `{"enable_thinking":true}`}, // see openAIRequest
 }
@@ -85,6 +93,8 @@ var fieldWants = map[string]string{
 	"stop":            "a text, or a list of up to 4 texts",
 	"stream_options":  `an object such as {"include_usage": true}`,
 	"encoding_format": "float or base64",
+	"query":           "a text",
+	"documents":       `a list of texts or of objects such as {"text": "…"}`,
 	"float64":         "a number",
 	"int":             "a whole number",
 	"int64":           "a whole number of at most 64 bits",

@@ -18,6 +18,10 @@ type predictRequest struct {
 	Input texts `json:"input"`
 	Beam  int   `json:"beam"`
 	Top   int   `json:"top"`
+
+	Labels   texts  `json:"labels"`
+	Template string `json:"template"`
+	Several  bool   `json:"several"`
 }
 
 // texts are one or several inputs: in JSON, a text or a list of texts.
@@ -32,7 +36,9 @@ func (t *texts) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, into); err != nil {
 		return err
 	}
-	*t = nil
+	if *t = nil; list != nil { // not null
+		*t = texts{}
+	}
 	for _, s := range list {
 		if s == nil {
 			return &json.UnmarshalTypeError{Value: "null among them"}
@@ -49,9 +55,18 @@ func (h *Handler) predict(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	options := model.PredictOptions{Beam: request.Beam, Top: request.Top, Threshold: h.options.Threshold}
-	answers, err := h.ask(&job{ctx: r.Context(), inputs: request.Input, options: options})
+	var answers []model.Answer
+	if request.Labels == nil {
+		answers, err = h.ask(&job{ctx: r.Context(), inputs: request.Input, options: options})
+	} else {
+		options.Labels = &model.Labels{Names: request.Labels, Template: request.Template, Several: request.Several}
+		err = h.queue(r.Context(), len(request.Input)*len(request.Labels), func() (err error) {
+			answers, err = h.model.PredictAll(r.Context(), request.Input, options)
+			return err
+		})
+	}
 	if err != nil {
-		return err
+		return badInput(err, "input")
 	}
 	return h.reply(w, struct {
 		Answers []model.Answer `json:"answers"`
@@ -69,6 +84,10 @@ func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (request p
 	if h.does.Beam > 1 {
 		wants["beam"] = fmt.Sprintf("a whole number from 1 to %d", h.options.MaxBeam)
 	}
+	if h.does.Labels == nil {
+		wants["labels"] = fmt.Sprintf("a text, or a list of texts, up to %d for all inputs together", h.options.MaxInputs)
+		wants["template"], wants["several"] = "a text with {} in the place of a label", "true or false"
+	}
 	request.Beam = 1
 	if err := h.read(w, r, &request, wants); err != nil {
 		return request, err
@@ -82,6 +101,12 @@ func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (request p
 		return request, failf(http.StatusBadRequest, "top must be %s, got %d", wants["top"], request.Top)
 	case request.Top > h.options.MaxTop/n:
 		return request, failf(http.StatusBadRequest, "top must be at most %d for %d inputs, got %d: ask for less at a time", h.options.MaxTop/n, n, request.Top)
+	case request.Labels == nil && (request.Template != "" || request.Several):
+		return request, failf(http.StatusBadRequest, "template and several are for labels: set labels to %s", wants["labels"])
+	case len(request.Labels) > h.options.MaxInputs/n:
+		return request, failf(http.StatusBadRequest, "labels must be at most %d for %d inputs, got %d: ask for less at a time", h.options.MaxInputs/n, n, len(request.Labels))
+	case request.Several && request.Top == 0:
+		request.Top = len(request.Labels)
 	}
 	return request, nil
 }

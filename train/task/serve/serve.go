@@ -25,6 +25,9 @@
 // their probabilities. If the model has no answer to an input, its entry has "error": "…" instead; the other inputs are
 // still answered. Only kind seq2seq has a beam, which is at least as wide as top.
 //
+// A model of natural language inference also has labels to choose among in place of its own, a text or a list of texts,
+// template and several: see model.Labels. With several, the alternatives are all labels unless top says otherwise.
+//
 // The endpoint generate also accepts the other fields of decode.SamplerSettings, such as top_k and min_p, over the
 // Sampler of the model, and stop, a text or a list of texts before which the answer ends. It sends server-sent events,
 // each with one object as data. A text event, {"text": "…"}, has the text since the event before. The last event is

@@ -11,10 +11,10 @@ import (
 )
 
 // Input calls emit with the tokens of one text, or two, with the special tokens of the template, and cut to the maximum
-// length. If limit isn't negative, it replaces the file's maximum length; 0 means none. The argument source is 0 or 1
-// for a token of the first or the second text, and -1 for one of the template; word is the number of its piece of the
-// text, or -1; typ is the token's type.
-func (p *Pipeline) Input(texts []string, limit int, emit func(t pipe.Token, source, word, typ int)) error {
+// length. If limit isn't negative, it replaces the file's maximum length; 0 means none. A strategy that isn't empty
+// replaces the file's. The argument source is 0 or 1 for a token of the first or the second text, and -1 for one of the
+// template; word is the number of its piece of the text, or -1; typ is the token's type.
+func (p *Pipeline) Input(texts []string, limit int, strategy string, emit func(t pipe.Token, source, word, typ int)) error {
 	items := p.template.single
 	switch len(texts) {
 	case 1:
@@ -31,8 +31,9 @@ func (p *Pipeline) Input(texts []string, limit int, emit func(t pipe.Token, sour
 		}
 	}
 	t := p.truncation
+	t.strategy = cmp.Or(strategy, t.strategy, "LongestFirst")
 	if limit >= 0 {
-		t.length, t.strategy = limit, cmp.Or(t.strategy, "LongestFirst")
+		t.length = limit
 	}
 	if err := t.cut(tokens, specials(items)); err != nil {
 		return err

@@ -1,0 +1,193 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/train/model"
+)
+
+// A rerankAnswer is an answer to a request for a ranking.
+type rerankAnswer struct {
+	Model   string
+	Results []struct {
+		Index    int
+		Score    float64 `json:"relevance_score"`
+		Document json.RawMessage
+	}
+	Usage struct {
+		Total int `json:"total_tokens"`
+	}
+	Error struct{ Message, Param string }
+}
+
+func pairModel(t testing.TB, name string) *model.Model {
+	return must.Get(model.Open("../../model/testdata/pairs/" + name))(t)
+}
+
+// rerank sends a request for a ranking.
+func rerank(t testing.TB, url, body string, status int) (a rerankAnswer) {
+	t.Helper()
+	got := must.Get(post(t.Context(), url+"/v1/rerank", body))(t)
+	must.Do(t, json.Unmarshal([]byte(got.body), &a))
+	if got.status != status {
+		t.Errorf("%.100s: got %+v, want status %d", body, got, status)
+	}
+	return a
+}
+
+// Documents are texts or objects, and come back as objects if the request asks for them.
+func TestRerank(t *testing.T) {
+	t.Parallel()
+	m := pairModel(t, "bert-cross")
+	_, s := startOpenAI(t, m, Options{MaxInputs: 4})
+	ranked, tokens, err := m.Rank(t.Context(), "the cat", []string{"a dog", "who sat ?", "a dog"}, 0)
+	must.Do(t, err)
+	const request = `{"model": "fox", "query": "the cat", "documents": ["a dog", {"text": "who sat ?", "title": "t"}, "a dog"]`
+	for _, test := range []struct {
+		more      string
+		count     int
+		documents bool
+	}{
+		{"", 3, false},
+		{`, "top_n": null, "return_documents": false, "rank_fields": ["text"], "truncation": true, "user": "me"`, 3, false},
+		{`, "top_n": 2, "return_documents": true`, 2, true},
+		{`, "top_n": 1000000000, "return_documents": true`, 3, true},
+	} {
+		got := rerank(t, s.URL, request+test.more+"}", 200)
+		if len(got.Results) != test.count || got.Model != "fox" || got.Usage.Total != tokens {
+			t.Fatalf("%s: %+v, want %d results and %d tokens", test.more, got, test.count, tokens)
+		}
+		for i, r := range got.Results {
+			want := ""
+			if test.documents {
+				want = []string{`{"text":"a dog"}`, `{"text":"who sat ?","title":"t"}`, `{"text":"a dog"}`}[r.Index]
+			}
+			if r.Index != ranked[i].Index || r.Score != ranked[i].Score || string(r.Document) != want {
+				t.Errorf("%s: result %d is %+v %s, want %+v %s", test.more, i, r, r.Document, ranked[i], want)
+			}
+		}
+	}
+}
+
+// Wrong requests get the reason, and the parameter that is wrong.
+func TestWrongRerank(t *testing.T) {
+	t.Parallel()
+	_, s := startOpenAI(t, pairModel(t, "bert-cross"), Options{MaxInputs: 4})
+	_, labels := startOpenAI(t, pairModel(t, "bert-labels"), Options{})
+	for body, want := range map[string]string{
+		`{"documents": ["a"]}`:                                         "query must be a text, got none",
+		`{"query": 3, "documents": ["a"]}`:                             "query must be a text, got number",
+		`{"query": ["a"], "documents": ["a"]}`:                         "query must be a text, got array",
+		`{"query": "a"}`:                                               `documents must be a list of texts or of objects such as {"text": "…"}, with 1 to 4 elements, got 0`,
+		`{"query": "a", "documents": []}`:                              "with 1 to 4 elements, got 0",
+		`{"query": "a", "documents": "a"}`:                             "documents must be a list of texts",
+		`{"query": "a", "documents": ["a","b","c","d","e"]}`:           "with 1 to 4 elements, got 5",
+		`{"query": "a", "documents": ["a", null]}`:                     "documents must be a list of texts or of objects such as {\"text\": \"…\"}, got an element that is neither",
+		`{"query": "a", "documents": ["a", {"title": "b"}]}`:           "got an element that is neither",
+		`{"query": "a", "documents": ["a", {"text": 1}]}`:              "got an element that is neither",
+		`{"query": "a", "documents": [["a"]]}`:                         "got an element that is neither",
+		`{"query": "a", "documents": ["a"], "top_n": 0}`:               "top_n must be at least 1, got 0",
+		`{"query": "a", "documents": ["a"], "top_n": -5}`:              "top_n must be at least 1, got -5",
+		`{"query": "a", "documents": ["a"], "top_n": 1.5}`:             "top_n must be a whole number",
+		`{"query": "a", "documents": ["a"], "top_n": 1e99}`:            "top_n must be a whole number",
+		`{"query": "a", "documents": ["a"], "return_documents": 1}`:    "return_documents must be true or false",
+		`{"query": "a", "documents": ["a"], "rank_fields": ["b"]}`:     `rank_fields can't be ["b"] here`,
+		`{"query": "a", "documents": ["a"], "max_tokens_per_doc": 10}`: "the endpoint doesn't know max_tokens_per_doc",
+		`{"query": "a", "documents": ["a"`:                             "the body must be JSON",
+	} {
+		if got := rerank(t, s.URL, body, 400); !strings.Contains(got.Error.Message, want) {
+			t.Errorf("%s: %q, want %q", body, got.Error.Message, want)
+		}
+	}
+	if got := rerank(t, s.URL, `{"model": "other", "query": "a", "documents": ["a"]}`, 404); got.Error.Param != "model" {
+		t.Errorf("%+v", got)
+	}
+	if got := rerank(t, labels.URL, `{"query": "a", "documents": ["a"]}`, 400); !strings.Contains(got.Error.Message, "only models that score two texts") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// 16 clients rank documents at the same time, and none gets the scores of another.
+func TestManyRerank(t *testing.T) {
+	t.Parallel()
+	m := pairModel(t, "bert-cross")
+	_, s := startOpenAI(t, m, Options{})
+	words := strings.Fields("the a cat dog sat on mat is red blue who what ran far")
+	var clients sync.WaitGroup
+	for client := range 16 {
+		clients.Go(func() {
+			rng := rand.New(rand.NewPCG(1, uint64(client)))
+			for range 8 {
+				query, documents := words[rng.IntN(len(words))], make([]string, 1+rng.IntN(9))
+				for i := range documents {
+					documents[i] = strings.Repeat(words[rng.IntN(len(words))]+" ", 1+rng.IntN(9))
+				}
+				want, _, err := m.Rank(t.Context(), query, documents, 3)
+				list, _ := json.Marshal(documents)
+				got := rerank(t, s.URL, fmt.Sprintf(`{"query": %q, "documents": %s, "top_n": 3}`, query, list), 200)
+				if err != nil || len(got.Results) != len(want) {
+					t.Errorf("got %d results, want %d, %v", len(got.Results), len(want), err)
+					return
+				}
+				for i, r := range got.Results {
+					if r.Index != want[i].Index || math.Abs(r.Score-want[i].Score) > 1e-6 {
+						t.Errorf("%q %q: result %d is %+v, want %+v", query, documents, i, r, want[i])
+					}
+				}
+			}
+		})
+	}
+	clients.Wait()
+}
+
+// A model of inference chooses among the labels of a request.
+func TestPredictLabels(t *testing.T) {
+	t.Parallel()
+	m := pairModel(t, "bert-labels")
+	_, s := start(t, m, Options{MaxInputs: 4})
+	_, other := start(t, pairModel(t, "bert-cross"), Options{})
+	for _, test := range []struct {
+		more   string
+		labels model.Labels
+		top    int
+	}{
+		{`"labels": ["sport", "music"]`, model.Labels{Names: []string{"sport", "music"}}, 0},
+		{`"labels": "sport"`, model.Labels{Names: []string{"sport"}}, 0},
+		{`"labels": ["sport", "music"], "top": 1, "template": "about {}"`, model.Labels{Names: []string{"sport", "music"}, Template: "about {}"}, 1},
+		{`"labels": ["sport", "music"], "several": true`, model.Labels{Names: []string{"sport", "music"}, Several: true}, 2},
+	} {
+		want := must.Get(m.PredictAll(t.Context(), []string{"the cat", "a dog\tsat"}, model.PredictOptions{Top: test.top, Labels: &test.labels}))(t)
+		list := must.Get(json.Marshal(map[string]any{"answers": want}))(t)
+		got := must.Get(post(t.Context(), s.URL+"/predict", `{"input": ["the cat", "a dog\tsat"], `+test.more+"}"))(t)
+		if got.status != 200 || strings.TrimSpace(got.body) != string(list) {
+			t.Errorf("%s: got %+v, want %s", test.more, got, list)
+		}
+	}
+	for body, want := range map[string]string{
+		`{"input": "a", "labels": []}`:                                 "labels must have at least one label",
+		`{"input": "a", "labels": [1]}`:                                "labels must be a text, or a list of texts, up to 4 for all inputs together, got number",
+		`{"input": ["a", "b"], "labels": ["c", "d", "e"]}`:             "labels must be at most 2 for 2 inputs, got 3",
+		`{"input": "a", "labels": ["c"], "template": "about"}`:         "template must have {} once",
+		`{"input": "a", "several": true}`:                              "template and several are for labels",
+		`{"input": "a", "labels": ["c"], "several": "yes"}`:            "several must be true or false",
+		`{"input": "a", "labels": ["c", "d"], "top": 100000}`:          "top must be",
+		`{"input": "a", "labels": ["c", "d"], "threshold": "c=0.5"}`:   "threshold",
+		`{"input": "a", "labels": ["c", "d"], "labels": ["c", "d"]}`:   "labels",
+		`{"input": "a", "labels": null, "template": "about {}"}`:       "template and several are for labels",
+		`{"input": "a", "labels": ["c", null], "template": "is a {}"}`: "null among them",
+	} {
+		if got := must.Get(post(t.Context(), s.URL+"/predict", body))(t); got.status != 400 || !strings.Contains(got.body, want) {
+			t.Errorf("%s: got %+v, want %q", body, got, want)
+		}
+	}
+	if got := must.Get(post(t.Context(), other.URL+"/predict", `{"input": "a", "labels": ["c"]}`))(t); got.status != 400 || !strings.Contains(got.body, "the keys are") {
+		t.Errorf("%+v", got)
+	}
+}
