@@ -66,7 +66,7 @@ const longestAnswer = 15
 func (s spanner) predictor(shape batchShape) (predictor, error) {
 	return s.chooser(s, shape, func(logits []float32, q *query) {
 		var p [2][]float64 // of each token of the context, and then of the first token, which stands for no answer
-		n, first := len(q.window.Tokens), q.window.Template || !s.Config.Opened()
+		n, first := len(q.window.Tokens), q.window.Template || s.Config.Task.Unanswered || !s.Config.Published()
 		for side := range p {
 			for i := range n {
 				p[side] = append(p[side], float64(logits[2*(q.window.Context+i)+side]))
