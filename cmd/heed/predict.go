@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -44,7 +45,8 @@ func newPredict() *cobra.Command {
 		Short: "Answer inputs with a trained model",
 		Long: `Print one line per input, with the model's answer: a sequence, a label, a number or, for a text model,
 the likeliest next character. For masked text (mlm), the answer is the input with the likeliest symbols in
-place of its masks, which are written [MASK]. If the model learned pairs, an input is two texts with a tab between them.
+place of its masks, which are written [MASK]. If the model learned pairs, an input is two texts with a tab between them; a model for
+questions reads a question and a context, and answers with a part of the context, or "" for no answer.
 An answer that would be invisible is quoted: " " is a space, "\n" a new line. If an input can't be
 answered, its line is empty and the exit status isn't 0; standard error has the reasons for the first few.
 
@@ -53,7 +55,8 @@ labels, next characters, sequences of tags or, for seq2seq, the best answers of 
 wide. There may be fewer. With --json, a line is an object with input, answer and probability, with cut
 and unknown if they are true, and with alternatives if --top is given. If tags mark entities, as B-PER and
 I-PER do, it has spans, a list of objects with label, start, end and text: start and end count bytes of
-the input. Without an answer, it has input and error.
+the input. An answer to a question has start and end, which count bytes of the context. Without an answer,
+it has input and error.
 
 With two labels, --threshold fraud=0.2 answers fraud if its probability is at least 0.2, and otherwise the
 other label.
@@ -62,7 +65,7 @@ Without inputs, heed answers each line of standard input as soon as it arrives. 
 are a column of a TSV, CSV, JSONL or CoNLL file, which may be compressed with gzip. The file is written
 back with an additional column of answers, in the same encoding, and compressed only if the name of
 --out ends in .gz. In TSV, an answer with a tab or a line break is quoted. In JSONL, each object gets the
-key "answer", which is null without an answer. In CoNLL, the line of each token gets its tag, or "_"
+key "answer", which is null without an answer; for questions, it also gets start and end. In CoNLL, the line of each token gets its tag, or "_"
 without an answer. With --top, further columns are probability, answer_2, probability_2 and so on. With
 --json, heed writes only the objects, one per row.
 
@@ -76,7 +79,7 @@ of such inputs. Put -- before inputs that begin with a dash.`,
   heed predict runs/mails --data new.csv --top 2 --out answered.csv
   heed predict runs/payments --threshold fraud=0.2 < payments.txt
   heed predict runs/mails --json 'The parcel is late' | jq .probability
-  printf 'Who?\tBob.\n' | heed predict runs/answers`,
+  printf 'Who sings?\tAnn sings.\n' | heed predict runs/answers --json`,
 		Args:    takes("a run folder, then inputs or none to read standard input", cobra.MinimumNArgs(1)),
 		PreRunE: func(cmd *cobra.Command, args []string) error { return p.check(cmd.Flags(), args[0], args[1:]) },
 		RunE:    func(cmd *cobra.Command, args []string) error { return p.run(cmd, args[0], args[1:]) },
@@ -85,6 +88,7 @@ of such inputs. Put -- before inputs that begin with a dash.`,
 	f.IntVar(&p.options.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
 	f.IntVar(&p.options.Top, "top", 0, "number of likeliest answers to print, each with its probability")
 	thresholdFlag(f, &p.options.Threshold)
+	noAnswerFlag(f, &p.options.NoAnswer)
 	f.BoolVar(&p.asJSON, "json", false, "print a JSON object per input")
 	f.StringVar(&p.path, "data", "", "TSV, CSV, JSONL or CoNLL file with the inputs")
 	f.StringVar(&p.out, "out", "", "with --data: file to write, in the form of --data or, with --json, as JSONL (default: standard output)")
@@ -271,7 +275,8 @@ func (p *prediction) file(w io.Writer) error {
 	if classes := p.model.Config.Task.Classes; classes != nil {
 		limit = len(classes)
 	}
-	added := []string{"answer"}
+	part := p.model.Config.Describe().Columns
+	added := append([]string{"answer"}, part...)
 	if p.options.Top > 0 {
 		added = append(added, "probability")
 	}
@@ -283,11 +288,14 @@ func (p *prediction) file(w io.Writer) error {
 		if a.Number != nil {
 			return []any{json.Number(a.Text)}
 		}
-		values := make([]any, len(added)) // there may be fewer alternatives
+		values := make([]any, len(added)-len(part)) // there may be fewer alternatives
 		for i, field := range fields(a, func(s string) string { return s }) {
 			if values[i] = field; i%2 == 1 {
 				values[i] = json.Number(field)
 			}
+		}
+		if a.Part != nil {
+			values = slices.Insert(values, 1, any(json.Number(strconv.Itoa(a.Part.Start))), any(json.Number(strconv.Itoa(a.Part.End))))
 		}
 		return values
 	})
