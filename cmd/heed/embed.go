@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/npy"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
@@ -22,9 +23,8 @@ import (
 
 // An embedding is one call of heed embed.
 type embedding struct {
-	path, column, out string // values of --data, --column and --out
-	prompt            string // value of --prompt-name
-	as                data.Settings
+	textFile
+	out, prompt string // values of --out and --prompt-name
 }
 
 func newEmbed() *cobra.Command {
@@ -51,14 +51,33 @@ number per column, or .jsonl with the keys text and embedding. Put -- before tex
 	}
 	f := cmd.Flags()
 	baseFlag(f)
-	f.StringVar(&e.path, "data", "", "TSV, CSV or JSONL file with the texts")
-	f.StringVar(&e.column, "column", "", "with --data: column of the texts, by name, by number from 1, or by key for JSONL (default: text, or the first column)")
-	f.StringVar(&e.as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: a header if it names the column)")
-	f.StringVar(&e.as.Quotes, "quotes", "", "with --data: "+quotes)
-	f.StringVar(&e.as.Encoding, "encoding", "", "with --data: "+encodings)
+	e.flags(f)
 	f.StringVar(&e.out, "out", "", "file to write, .npy, .csv or .jsonl (default: print the vectors)")
 	f.StringVar(&e.prompt, "prompt-name", "", "prompt of the model to put before each text, such as query, or an empty name for none (default: as the model's folder says)")
 	return cmd
+}
+
+// A textFile is a file with texts in a column, as flags describe it.
+type textFile struct {
+	path, column string // values of --data and --column
+	as           data.Settings
+}
+
+// flags declares --data, and the flags that say how to read the file.
+func (t *textFile) flags(f *pflag.FlagSet) {
+	f.StringVar(&t.path, "data", "", "TSV, CSV or JSONL file with the texts")
+	f.StringVar(&t.column, "column", "", "with --data: column of the texts, by name, by number from 1, or by key for JSONL (default: text, or the first column)")
+	f.StringVar(&t.as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: a header if it names the column)")
+	f.StringVar(&t.as.Quotes, "quotes", "", "with --data: "+quotes)
+	f.StringVar(&t.as.Encoding, "encoding", "", "with --data: "+encodings)
+}
+
+// settings says how to read the file.
+func (t *textFile) settings() data.Settings {
+	if t.column != "" {
+		t.as.Columns = []string{t.column}
+	}
+	return t.as
 }
 
 func (e *embedding) check(flags *pflag.FlagSet, dir string, texts []string) error {
@@ -91,9 +110,7 @@ func (e *embedding) run(cmd *cobra.Command, dir string, texts []string) error {
 		return err
 	}
 	m.Progress, m.Note = line.counts(e.path != ""), noting(cmd)
-	if m.Config.Data = e.as; e.column != "" {
-		m.Config.Data.Columns = []string{e.column}
-	}
+	m.Config.Data = e.settings()
 	embed := func(w io.Writer) error {
 		v := &vectors{out: bufio.NewWriter(w), form: strings.ToLower(filepath.Ext(e.out))}
 		if err := e.embed(cmd, m, texts, v); err != nil {
@@ -164,11 +181,7 @@ func (v *vectors) write(texts []string, vectors [][]float32) error {
 // end writes what write has held back: with .npy, all.
 func (v *vectors) end() error {
 	if v.form == ".npy" {
-		header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", v.count, len(v.held)/max(1, v.count))
-		header += strings.Repeat(" ", 63-(10+len(header))%64) + "\n" // so that the numbers begin at a multiple of 64 bytes
-		v.out.WriteString("\x93NUMPY\x01\x00")
-		binary.Write(v.out, binary.LittleEndian, uint16(len(header)))
-		v.out.WriteString(header)
+		v.out.WriteString(npy.Header(v.count, len(v.held)/max(1, v.count), ""))
 		binary.Write(v.out, binary.LittleEndian, v.held) // a bufio.Writer keeps the first error
 	}
 	return v.out.Flush()

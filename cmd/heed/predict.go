@@ -29,6 +29,7 @@ type prediction struct {
 	path, out string        // values of --data and --out
 	as        data.Settings // how to read the file
 	options   model.PredictOptions
+	labels    model.Labels // values of --labels, --template and --several
 	asJSON    bool
 
 	ctx    context.Context
@@ -58,6 +59,10 @@ I-PER do, it has spans, a list of objects with label, start, end and text: start
 the input. An answer to a question has start and end, which count bytes of the context. Without an answer,
 it has input and error.
 
+With --labels, a model of natural language inference chooses among labels that it hasn't learned: it says
+how likely a text entails the sentence "This example is LABEL." or another --template. With --several, more
+than one label may be right, or none: a line has all labels, each with a probability of its own.
+
 With two labels, --threshold fraud=0.2 answers fraud if its probability is at least 0.2, and otherwise the
 other label.
 
@@ -78,6 +83,7 @@ of such inputs. Put -- before inputs that begin with a dash.`,
   heed predict runs/words --beam 5 --top 3 < words.txt
   heed predict runs/mails --data new.csv --top 2 --out answered.csv
   heed predict runs/payments --threshold fraud=0.2 < payments.txt
+  heed predict models/nli --labels sport,politics --template 'This text is about {}.' 'They won the cup'
   heed predict runs/mails --json 'The parcel is late' | jq .probability
   printf 'Who sings?\tAnn sings.\n' | heed predict runs/answers --json`,
 		Args:    takes("a run folder, then inputs or none to read standard input", cobra.MinimumNArgs(1)),
@@ -89,6 +95,7 @@ of such inputs. Put -- before inputs that begin with a dash.`,
 	f.IntVar(&p.options.Top, "top", 0, "number of likeliest answers to print, each with its probability")
 	thresholdFlag(f, &p.options.Threshold)
 	noAnswerFlag(f, &p.options.NoAnswer)
+	p.labelFlags(f)
 	f.BoolVar(&p.asJSON, "json", false, "print a JSON object per input")
 	f.StringVar(&p.path, "data", "", "TSV, CSV, JSONL or CoNLL file with the inputs")
 	f.StringVar(&p.out, "out", "", "with --data: file to write, in the form of --data or, with --json, as JSONL (default: standard output)")
@@ -102,12 +109,40 @@ func (p *prediction) check(flags *pflag.FlagSet, dir string, inputs []string) er
 	case err == nil && wrong != nil:
 		return usagef("%s: %w", dir, wrong)
 	case err == nil:
-		err = rowsOnly(flags, dir, c, "data", "columns", "header", "quotes")
+		err = cmp.Or(rowsOnly(flags, dir, c, "data", "columns", "header", "quotes"), p.checkLabels(flags, dir, c))
 	default:
 		err = nil // opening the folder gives the same error
 	}
 	return cmp.Or(err, needData(flags, "out", "columns", "header", "quotes", "encoding"), knownEncoding(p.as.Encoding),
 		argsOrData(flags, "inputs", inputs), fileFlag(flags, "out"))
+}
+
+// labelFlags declares --labels and the flags that belong to it.
+func (p *prediction) labelFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&p.labels.Names, "labels", nil, "labels to choose among in place of the model's own, such as sport,politics, with a model of inference")
+	f.StringVar(&p.labels.Template, "template", "", "with --labels: sentence about a label, with {} in the label's place (default \"This example is {}.\")")
+	f.BoolVar(&p.labels.Several, "several", false, "with --labels: several labels, or none, may be right")
+}
+
+// checkLabels completes the options with --labels, and returns an error if the model has no use for these flags.
+func (p *prediction) checkLabels(flags *pflag.FlagSet, dir string, c task.Config) error {
+	l := &p.labels
+	for i := range l.Names {
+		l.Names[i] = strings.TrimSpace(l.Names[i])
+	}
+	l.Names = slices.DeleteFunc(l.Names, func(name string) bool { return name == "" })
+	switch {
+	case !flags.Changed("labels") && (flags.Changed("template") || l.Several):
+		return usagef("--template and --several are for --labels, which is missing")
+	case !flags.Changed("labels"):
+		return nil
+	case c.Describe().Labels != nil:
+		return usagef("--labels: %s: %w", dir, c.Describe().Labels)
+	}
+	if p.options.Labels = l; l.Several && p.options.Top == 0 {
+		p.options.Top = len(l.Names)
+	}
+	return nil
 }
 
 // run answers the inputs, the file or standard input.
@@ -272,7 +307,9 @@ func (p *prediction) file(w io.Writer) error {
 		return cmp.Or(err, failed)
 	}
 	limit := model.MaxBeam // so that a wrong --top doesn't fill the memory with names
-	if classes := p.model.Config.Task.Classes; classes != nil {
+	if classes := p.model.Config.Task.Classes; p.options.Labels != nil {
+		limit = len(p.labels.Names)
+	} else if classes != nil {
 		limit = len(classes)
 	}
 	part := p.model.Config.Describe().Columns

@@ -36,8 +36,8 @@ has accepted, for up to ten seconds, and exits with status 0.
        -d '{"prompt": "To be", "tokens": 300, "temperature": 0.8}'    # for a text model
 
 Clients of OpenAI's API work with the base URL http://127.0.0.1:8080/v1, any key, and the folder's name as
-the model: /v1/models, /v1/chat/completions, /v1/completions and /v1/embeddings. Handler.OpenAI in
-package train/task/serve describes what they support.
+the model: /v1/models, /v1/chat/completions, /v1/completions and /v1/embeddings. Clients of rerankers have
+/v1/rerank. Handler.OpenAI in package train/task/serve describes what they support.
 
 In a browser, the address shows a page where you can try the model and see what it attends to.
 /openapi.json describes all requests. /health answers while the service runs. Inputs that wait at the same

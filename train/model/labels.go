@@ -70,39 +70,38 @@ func (m *Model) infer(ctx context.Context, inputs []string, o PredictOptions) ([
 		no = len(classes) - 1
 	}
 	logProbs := make([]float64, len(pairs)) // of labels among each other, or of each by itself
+	alone := o.Labels.Several || len(names) == 1
 	for _, q := range rows {
 		logits := m.Mixture.Logits(q.output, q.linear, len(classes))
-		if logProbs[q.place] = float64(logits[yes]); o.Labels.Several || len(names) == 1 {
+		if logProbs[q.place] = float64(logits[yes]); alone {
 			logProbs[q.place] = -math.Log1p(math.Exp(float64(logits[no]) - float64(logits[yes])))
 		}
 	}
 	for i := range answers {
-		answers[i].label(names, pairs[i*len(names):][:len(names)], logProbs[i*len(names):][:len(names)], o)
+		a, n := &answers[i], len(names)
+		sum, best := 0.0, slices.Max(logProbs[i*n:][:n])
+		for k, x := range logProbs[i*n:][:n] {
+			p := pairs[i*n+k]
+			if a.Cut = a.Cut || p.cut; p.err != nil && a.Err == nil {
+				a.Err = &InputError{a.Input, p.err}
+			}
+			sum += math.Exp(x - best)
+			a.Top = append(a.Top, Alternative{Text: names[k], LogProb: x})
+		}
+		if a.Err != nil {
+			a.Top = nil
+			continue
+		}
+		for k := range a.Top {
+			if !alone {
+				a.Top[k].LogProb -= best + math.Log(sum)
+			}
+		}
+		slices.SortStableFunc(a.Top, func(x, y Alternative) int { return cmp.Compare(y.LogProb, x.LogProb) })
+		a.Text, a.LogProb = a.Top[0].Text, a.Top[0].LogProb
+		if a.Top = a.Top[:min(o.Top, n)]; o.Top == 0 {
+			a.Top = nil
+		}
 	}
 	return answers, nil
-}
-
-// label sets the answer about an input from what was computed about its pairs, one for each label.
-func (a *Answer) label(names []string, pairs []pair, logProbs []float64, o PredictOptions) {
-	sum := 0.0
-	best := slices.Max(logProbs)
-	for i, p := range pairs {
-		sum += math.Exp(logProbs[i] - best)
-		if a.Cut = a.Cut || p.cut; p.err != nil {
-			a.Err = &InputError{a.Input, p.err}
-			return
-		}
-	}
-	for i, name := range names {
-		x := logProbs[i]
-		if !o.Labels.Several && len(names) > 1 {
-			x -= best + math.Log(sum)
-		}
-		a.Top = append(a.Top, Alternative{Text: name, LogProb: x})
-	}
-	slices.SortStableFunc(a.Top, func(x, y Alternative) int { return cmp.Compare(y.LogProb, x.LogProb) })
-	a.Text, a.LogProb = a.Top[0].Text, a.Top[0].LogProb
-	if a.Top = a.Top[:min(o.Top, len(names))]; o.Top == 0 {
-		a.Top = nil
-	}
 }

@@ -66,9 +66,9 @@ type openAI struct {
 // model.Model.Rank. If one of the documents can't be read, the request fails.
 //
 // These fields are ignored: user, metadata, service_tier, store, safety_identifier, prompt_cache_key and
-// parallel_tool_calls. The fields n, best_of, echo, suffix, logprobs, top_logprobs, logit_bias, tools, tool_choice and
-// response_format, rank_fields and truncation may only have the value that changes nothing, such as an n of 1. For another value, and for any other
-// field, the error names the field as param.
+// parallel_tool_calls. The fields n, best_of, echo, suffix, logprobs, top_logprobs, logit_bias, tools, tool_choice,
+// response_format, rank_fields and truncation may only have the value that changes nothing, such as an n of 1. For
+// another value, and for any other field, the error names the field as param.
 //
 // The answer to a failed request is {"error": {"message": "…", "type": "…", "param": "…", "code": "…"}}, where param
 // and code may be null. The type is invalid_request_error or, for statuses from 500, server_error. The status is one of

@@ -45,7 +45,7 @@ type openAIRequest struct {
 
 	Query           *string    `json:"query"`
 	Documents       []document `json:"documents"`
-	TopN            *int       `json:"top_n"`
+	TopN            int        `json:"top_n"`
 	ReturnDocuments bool       `json:"return_documents"`
 }
 
@@ -123,7 +123,7 @@ func readOpenAI(body []byte, fields string) (*openAIRequest, error) {
 	}); err != nil {
 		return nil, err
 	}
-	q := &openAIRequest{EncodingFormat: "float"}
+	q := &openAIRequest{EncodingFormat: "float", TopN: math.MaxInt}
 	err := json.Unmarshal(body, q)
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 		path := strings.TrimPrefix(wrong.Field, "SamplerSettings.") // of the embedded struct

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -11,24 +10,19 @@ import (
 )
 
 // A document is, in JSON, a text or an object with the key text.
-type document struct {
-	text  string
-	whole any // what the answer has if it has the documents
-}
+type document string
 
 func (d *document) UnmarshalJSON(b []byte) error {
 	if b[0] == '"' {
-		err := json.Unmarshal(b, &d.text)
-		d.whole = object{"text": d.text}
-		return err
+		return json.Unmarshal(b, (*string)(d))
 	}
 	var o struct {
 		Text *string `json:"text"`
 	}
-	if err := json.Unmarshal(b, &o); err != nil || o.Text == nil {
+	if json.Unmarshal(b, &o) != nil || o.Text == nil {
 		return &json.UnmarshalTypeError{Value: "an element that is neither"}
 	}
-	d.text, d.whole = *o.Text, json.RawMessage(bytes.Clone(b))
+	*d = document(*o.Text)
 	return nil
 }
 
@@ -42,20 +36,17 @@ func (a *openAI) rerank(w http.ResponseWriter, r *http.Request, q *openAIRequest
 		return setting.Errorf("%s must be %s, got none", setting.Path("query"), fieldWants["query"])
 	case n == 0 || n > limit:
 		return setting.Errorf("%s must be %s, with 1 to %d elements, got %d", setting.Path("documents"), fieldWants["documents"], limit, n)
-	case q.TopN != nil && *q.TopN < 1:
-		return setting.Errorf("%s must be at least 1, got %d", setting.Path("top_n"), *q.TopN)
+	case q.TopN < 1:
+		return setting.Errorf("%s must be at least 1, got %d", setting.Path("top_n"), q.TopN)
 	}
-	texts, top := make([]string, len(q.Documents)), 0
+	texts := make([]string, len(q.Documents))
 	for i, d := range q.Documents {
-		texts[i] = d.text
-	}
-	if q.TopN != nil {
-		top = *q.TopN
+		texts[i] = string(d)
 	}
 	var ranked []model.Ranked
 	var tokens int
 	if err := a.queue(r.Context(), len(texts), func() (err error) {
-		ranked, tokens, err = a.model.Rank(r.Context(), *q.Query, texts, top)
+		ranked, tokens, err = a.model.Rank(r.Context(), *q.Query, texts, q.TopN)
 		return err
 	}); err != nil {
 		return err
@@ -67,7 +58,7 @@ func (a *openAI) rerank(w http.ResponseWriter, r *http.Request, q *openAIRequest
 		}
 		results[i] = object{"index": found.Index, "relevance_score": found.Score}
 		if q.ReturnDocuments {
-			results[i]["document"] = q.Documents[found.Index].whole
+			results[i]["document"] = object{"text": q.Documents[found.Index]}
 		}
 	}
 	return a.reply(w, object{"model": a.name, "results": results, "usage": object{"prompt_tokens": tokens, "total_tokens": tokens}})

@@ -67,7 +67,7 @@ func TestRerank(t *testing.T) {
 		for i, r := range got.Results {
 			want := ""
 			if test.documents {
-				want = []string{`{"text":"a dog"}`, `{"text":"who sat ?","title":"t"}`, `{"text":"a dog"}`}[r.Index]
+				want = []string{`{"text":"a dog"}`, `{"text":"who sat ?"}`, `{"text":"a dog"}`}[r.Index]
 			}
 			if r.Index != ranked[i].Index || r.Score != ranked[i].Score || string(r.Document) != want {
 				t.Errorf("%s: result %d is %+v %s, want %+v %s", test.more, i, r, r.Document, ranked[i], want)
