@@ -11,9 +11,9 @@ import (
 )
 
 // KindQA finds the answer to a question in a context. A source is the question and the context, with a tab between
-// them, so a rule needs Pairs. An answer is a part of the context: its text, or its text and the context's byte at which
-// it begins, with a tab between them. Several right answers have tabs between them. An answer without text means that
-// the context has none. Without a byte, the first occurrence of the text is meant.
+// them, so a rule needs Pairs. An answer is a part of the context: its text, or its text and the context's byte at
+// which it begins, with a tab between them. Several right answers have tabs between them. An answer without text means
+// that the context has none. Without a byte, the first occurrence of the text is meant.
 const KindQA Kind = "qa"
 
 // A Window is what a model reads of a question and its context: the question, and as much of the context as fits. See
@@ -26,8 +26,8 @@ type Window struct {
 	Words    []int             // number of the word that each of the Tokens is a part of; nil if the tokenizer doesn't say
 }
 
-// UsualWindow is the MaxLen of models for KindQA, unless they read less at once or the user sets it. Published ones were
-// mostly trained with it, and the reference library's pipeline reads no more.
+// UsualWindow is the MaxLen of models for KindQA, unless they read less at once or the user sets it. Published ones
+// were mostly trained with it, and the reference library's pipeline reads no more.
 const UsualWindow = 384
 
 // A WindowCoder is a Coder of sources that are read in several Windows. BatchWindows is like Batch, with the number of
@@ -43,8 +43,8 @@ const (
 )
 
 // Windows returns the windows in which a model for KindQA reads a source. A window has at most MaxLen ids. Two windows
-// next to each other share 128 tokens of the context, or MaxLen/2 if that is less. If a long question leaves no more room
-// than that, or if there would be more than 16,384 windows, they share half of the room.
+// next to each other share 128 tokens of the context, or MaxLen/2 if that is less. If a long question leaves no more
+// room than that, or if there would be more than 16,384 windows, they share half of the room.
 func (r *Rule) Windows(source string) ([]Window, error) {
 	question, context, ok := strings.Cut(source, "\t")
 	if !ok || strings.TrimSpace(question) == "" || strings.TrimSpace(context) == "" || strings.Contains(context, "\t") {

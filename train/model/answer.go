@@ -17,10 +17,10 @@ import (
 //	 "spans": [{"label": "PER", "start": 0, "end": 7, "text": "Ann Lee"}]}
 //	{"input": "Who sings?\tAnn Lee sings.", "answer": "Ann Lee", "start": 0, "end": 7, "probability": 0.9}
 //
-// The keys cut and unknown are there if they are true, spans if Spans isn't nil, start and end if Part isn't nil, and alternatives if PredictOptions.Top
-// isn't 0. If there is no answer, the object has the key error instead of answer, probability, spans and alternatives.
-// A probability that isn't a number is left out. The answer of a model that learned numbers is a number, without a
-// probability.
+// The keys cut and unknown are there if they are true, spans if Spans isn't nil, start and end if Part isn't nil, and
+// alternatives if PredictOptions.Top isn't 0. If there is no answer, the object has the key error instead of answer,
+// probability, spans and alternatives. A probability that isn't a number is left out. The answer of a model that learned
+// numbers is a number, without a probability.
 type Answer struct {
 	Input string
 	Text  string

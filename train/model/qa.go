@@ -106,8 +106,8 @@ func softmax(x []float64) []float64 {
 	return x
 }
 
-// wholeWords returns the bytes of the context that the tokens from first to last come from, with the rest of their words
-// in the window.
+// wholeWords returns the bytes of the context that the tokens from first to last come from, with the rest of their
+// words in the window.
 func wholeWords(w *data.Window, first, last int) (start, end int) {
 	if w.Words != nil {
 		for first > 0 && w.Words[first-1] == w.Words[first] {

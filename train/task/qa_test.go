@@ -18,8 +18,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// questionRows returns rows of TSV whose answer is the word after red or blue, or none where the colour is missing. Some
-// contexts are longer than a window of 64.
+// questionRows returns rows of TSV whose answer is the word after red or blue, or none where the colour is missing.
+// Some contexts are longer than a window of 64.
 func questionRows(n int) string {
 	var s strings.Builder
 	s.WriteString("question\tcontext\tanswer\n")

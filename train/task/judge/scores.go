@@ -75,8 +75,8 @@ func NewScore(c *model.Config, loss float64, values map[string]float64, total in
 	return s
 }
 
-// Judged sets what a report of all rows knows better than a check, which has batches: the interval and, for embed and qa,
-// the score.
+// Judged sets what a report of all rows knows better than a check, which has batches: the interval and, for embed and
+// qa, the score.
 func (s *Score) Judged(r *Report) {
 	s.Interval = r.Interval()
 	if k, ok := r.kind.scorer.(interface{ judged(r *Report, s *Score) }); ok {

@@ -1,9 +1,9 @@
 """Makes questions about Debian's package list, and trains the reference library's recipe on them.
 
-    python questions.py make SEED DIR ROWS              # writes train.jsonl (ROWS), valid.jsonl (100) and test.jsonl (400)
-    python questions.py train MODEL DIR EPOCHS RATE     # trains MODEL on them as run_qa.py does, and prints exact match and F1 of test.jsonl
+    python questions.py make SEED DIR ROWS PACKAGES  # writes train.jsonl (ROWS), valid.jsonl (50) and test.jsonl (200)
+    python questions.py train MODEL DIR EPOCHS RATE  # trains MODEL as run_qa.py does, and prints exact match and F1 of test.jsonl
 
-A context describes two packages in sentences of varied form and order. A question asks for a value of one of them; the
+A context describes PACKAGES packages in sentences of varied form and order. A question asks for a value of one of them; the
 answer to one question in eight isn't in the context. The rows are SQuAD's. Made with torch 2.15.0 and transformers 4.57.6.
 """
 import collections
@@ -23,7 +23,7 @@ FORMS = dict(
     Homepage=(["Its homepage is {}", "See {}"], ["Where is the homepage of {}?", "What is the web address of {}?"]))
 
 
-def packages():
+def described():
     cur = {}
     for line in subprocess.run(["apt-cache", "dumpavail"], capture_output=True, text=True, errors="replace").stdout.splitlines() + [""]:
         if line and line[0] != " " and ":" in line:
@@ -36,18 +36,18 @@ def packages():
             cur = {}
 
 
-def make(seed, out, count):
+def make(seed, out, count, packages):
     rng = random.Random(seed)
-    listed = sorted(packages(), key=lambda p: p["Package"])
+    listed = sorted(described(), key=lambda p: p["Package"])
     rng.shuffle(listed)
     os.makedirs(out, exist_ok=True)
-    for name, rows in (("test", 400), ("valid", 100), ("train", count)):
+    for name, rows in (("test", 200), ("valid", 50), ("train", count)):
         with open(os.path.join(out, name + ".jsonl"), "w") as f:
             for i in range(rows):
-                both = [listed.pop() for _ in range(2)]
-                asked, key = rng.choice(both), rng.choice(list(FORMS))
+                several = [listed.pop() for _ in range(packages)]
+                asked, key = rng.choice(several), rng.choice(list(FORMS))
                 missing, context, start = rng.random() < 1 / 8, "", 0
-                for p in both:
+                for p in several:
                     context += rng.choice(["{} is {}. ", "The package {}: {}. ", "{} ({}). "]).format(p["Package"], p["Description"])
                     for k in rng.sample(list(FORMS), 5):
                         if p is asked and k == key:
@@ -114,6 +114,6 @@ def train(folder, out, epochs, rate):
 
 if __name__ == "__main__":
     if sys.argv[1] == "make":
-        make(int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))
+        make(int(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:]))
     else:
         train(sys.argv[2], sys.argv[3], int(sys.argv[4]), float(sys.argv[5]))
