@@ -75,6 +75,10 @@ type Config struct {
 	Normalize bool              // divide an embedding by its length
 	Prompts   map[string]string // texts to put in front, by their purpose
 	Prompt    string            // the name of the prompt for texts without a purpose; empty for none
+
+	Similarity string // how embeddings are compared, such as cosine or dot; empty if the folder doesn't say so
+
+	tasks map[string]*keys // for sequences: see For
 }
 
 // States returns the configuration of the same model without its head. Its Head is "states".

@@ -322,10 +322,18 @@ func TestSearch(t *testing.T) {
 
 // TestPrefixes reads the texts in front of sources.
 func TestPrefixes(t *testing.T) {
-	c := must.Get(ReadConfig(folder(`{"model_type": "t5", "prefix": " ", "task_specific_params": {"summarization": {"prefix": "summarize: ", "num_beams": 4}, "other": {}}}`)))(t)
-	if want := map[string]string{"summarization": "summarize: ", "prefix": " "}; !maps.Equal(c.Prompts, want) || c.Prompt != "prefix" {
+	c := must.Get(ReadConfig(folder(`{"model_type": "t5", "prefix": " ", "task_specific_params": {"summarization": {"prefix": "summarize: ", "num_beams": 4}, "other": {"min_length": 5}}}`)))(t)
+	if want := map[string]string{"summarization": "summarize: ", "other": "", "prefix": " "}; !maps.Equal(c.Prompts, want) || c.Prompt != "prefix" {
 		t.Errorf("%v, %q, want %v", c.Prompts, c.Prompt, want)
 	}
+	for task, want := range map[string][2]int{"summarization": {4, 0}, "other": {1, 5}, "prefix": {1, 0}} {
+		if got := must.Get(c.For(task))(t); got.Search.Beams != want[0] || got.MinLen != want[1] {
+			t.Errorf("%s: got %d beams and a least length of %d, want %d", task, got.Search.Beams, got.MinLen, want)
+		}
+	}
+	c = must.Get(ReadConfig(folder(`{"model_type": "t5", "task_specific_params": {"x": {"num_beams": 0}, "y": {"num_beam_groups": 2}}}`)))(t)
+	wantError(t, "no beam", failure(c.For("x")), "num_beams must be at least 1")
+	wantError(t, "groups of beams", failure(c.For("y")), "num_beam_groups 2")
 	wantError(t, "a list", failure(ReadConfig(folder(`{"model_type": "t5", "task_specific_params": [1]}`))), "task_specific_params must be an object")
 	wantError(t, "a number", failure(ReadConfig(folder(`{"model_type": "t5", "prefix": 1}`))), "prefix must be a string")
 }

@@ -43,9 +43,11 @@ type Model struct {
 	layout data.Layout
 	free   freeList
 
+	start     start           // the folder that the weights are from; nil before there is one
 	published *publishedStart // the folder of the published model that this one is or began as; otherwise nil
 	adapter   *layers.Adapter // for a Tune of lora, while the run trains; an opened model has it in its Params
-	prompt    string          // Embed puts it before each text
+	prompt    string          // Embed puts it before each text, and so do answers of a published model with a decoder
+	language  string          // the code of an answer's language, if it begins a text
 
 	int8 bool // the weights become int8 while they are loaded
 
@@ -60,8 +62,16 @@ type Model struct {
 
 // encode returns a batch that has only this input, and an Answer without Text: the fields that don't need the model.
 func (m *Model) encode(input string) (data.Batch, Answer) {
-	b, err := m.Coder.Batch([]data.Example{{Source: input}})
+	b, err := m.Coder.Batch([]data.Example{{Source: m.source(input)}})
 	return b, m.unanswered(input, err)
+}
+
+// source returns an input with what a published translator reads before it.
+func (m *Model) source(input string) string {
+	if m.published != nil && m.Config.about().decoder {
+		return m.language + m.prompt + input
+	}
+	return input
 }
 
 // unanswered returns an Answer without Text to an input. If the model can't read it, the error says why.
@@ -70,7 +80,7 @@ func (m *Model) unanswered(input string, err error) Answer {
 	if m.Config.Published() {
 		source = m.Config.Task.SourceTokenizer() // counts special tokens, too
 	}
-	ids, some, _ := oov.Count(source, input)
+	ids, some, _ := oov.Count(source, m.source(input))
 	unknown := oov.Strange(source, ids, some)
 	if err != nil {
 		unknown = unknown && source.Unknown() >= 0 || errors.As(err, new(*tokenizer.UnknownSymbolError))

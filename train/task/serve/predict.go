@@ -93,7 +93,8 @@ func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (request p
 		wants["labels"] = fmt.Sprintf("a text, or a list of texts, up to %d for all inputs together", h.options.MaxInputs)
 		wants["template"], wants["several"] = "a text with {} in the place of a label", "true or false"
 	}
-	request.Beam = 1
+	usual := h.model.DefaultBeam()
+	request.Beam = usual
 	if err := h.read(w, r, &request, wants); err != nil {
 		return request, err
 	}
@@ -102,7 +103,7 @@ func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (request p
 		return request, failf(http.StatusBadRequest, "input must be %s, got %d", wants["input"], n)
 	case request.Entities != "" && !slices.Contains(h.does.Entities, request.Entities):
 		return request, failf(http.StatusBadRequest, "entities must be %s, got %.100q", wants["entities"], request.Entities)
-	case request.Beam < 1 || request.Beam > h.options.MaxBeam:
+	case request.Beam != usual && (request.Beam < 1 || request.Beam > h.options.MaxBeam):
 		return request, failf(http.StatusBadRequest, "beam must be %s, got %d", wants["beam"], request.Beam)
 	case request.Top < 0 || request.Top > h.maxTop():
 		return request, failf(http.StatusBadRequest, "top must be %s, got %d", wants["top"], request.Top)
