@@ -324,7 +324,7 @@ func TestSolvedWithoutEpochs(t *testing.T) {
 // A published model for tags answers with entities, by the rule of --entities.
 func TestEntities(t *testing.T) {
 	const folder = "../../train/model/testdata/entities/pieces"
-	for rule, want := range map[string]string{"words": `"label":"PER"`, "simple": `"label":"PER"`, "none": `"label":"I-PER"`} {
+	for rule, want := range map[string]string{"words": `"label":"PER"`, "simple": `"label":"PER"`, "none": `"label":"B-PER"`} {
 		got := heed("predict", folder, "--json", "--entities", rule, "Ann Lee lives in Oslo")
 		if got.code != 0 || !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, `"score":0.`) {
 			t.Errorf("%s: got %+v", rule, got)

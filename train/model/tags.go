@@ -14,7 +14,7 @@ import (
 )
 
 // tagHead gives each symbol of a source one tag. Units can't be byte pairs: only a part of a word would have the tag.
-type tagHead struct{ bare }
+type tagHead struct{}
 
 func (tagHead) about() facts {
 	return facts{kind: data.KindTagging, use: "predict", rows: true, aligned: true, linear: true, top: MaxBeam, units: "characters, tokens, words", answers: "characters, tokens"}
