@@ -320,3 +320,17 @@ func TestSolvedWithoutEpochs(t *testing.T) {
 	}
 	rejected(t, heed("train", "--resume="+dir, "--patience=3"), 2, "leave out --patience")
 }
+
+// A published model for tags answers with entities, by the rule of --entities.
+func TestEntities(t *testing.T) {
+	const folder = "../../train/model/testdata/entities/pieces"
+	for rule, want := range map[string]string{"words": `"label":"PER"`, "simple": `"label":"PER"`, "none": `"label":"B-PER"`} {
+		got := heed("predict", folder, "--json", "--entities", rule, "Ann Lee lives in Oslo")
+		if got.code != 0 || !strings.Contains(got.stdout, want) || !strings.Contains(got.stdout, `"score":0.`) {
+			t.Errorf("%s: got %+v", rule, got)
+		}
+	}
+	if got := heed("predict", folder, "--entities", "frist", "Ann"); got.code != 2 || !strings.Contains(got.stderr, "did you mean first?") {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -14,6 +14,9 @@ import (
 // them.
 func (s *Set) tokenize(rule *data.Rule) error {
 	d, f := s.settings, s.format
+	if d.SourceUnits == "" && s.Train.table.Spans {
+		d.SourceUnits = tokenizer.Words
+	}
 	d.SourceUnits, d.TargetUnits = cmp.Or(d.SourceUnits, f.Usual), cmp.Or(d.TargetUnits, f.Usual)
 	if d.SourceUnits == "" {
 		source := &s.Description.Source

@@ -23,6 +23,7 @@ type jsonRows struct {
 	known  []Column
 	keys   []string // wanted keys; empty strings until the first object decides
 	fields []string
+	spans  *spanReader // nil if the rows can't have spans
 }
 
 // newJSONRows returns a reader of the wanted keys of each line.
@@ -34,11 +35,22 @@ func newJSONRows(lines objectLines, o Options) (*jsonRows, error) {
 	}
 	keys := make([]string, max(len(o.Columns), len(o.Known)))
 	copy(keys, o.Columns)
-	return &jsonRows{in: lines, known: o.Known, keys: keys}, nil
+	rows := &jsonRows{in: lines, known: o.Known, keys: keys}
+	if o.Tagged && len(keys) == 2 {
+		rows.spans = &spanReader{columns: o.Columns}
+	}
+	return rows, nil
 }
 
 // names returns the wanted keys, in a slice that is complete after the first object.
 func (j *jsonRows) names() []string { return j.keys }
+
+func (j *jsonRows) members(line []byte) (object, error) {
+	if j.spans != nil {
+		return j.spans.members(line)
+	}
+	return members(line)
+}
 
 func (j *jsonRows) next() (row, error) {
 	var line []byte
@@ -48,7 +60,7 @@ func (j *jsonRows) next() (row, error) {
 			return row{}, err
 		}
 	}
-	object, err := members(line)
+	object, err := j.members(line)
 	if j.keys[0] == "" && err == nil {
 		if err := object.known(j.in.line(), j.known, j.keys); err != nil {
 			return row{}, err

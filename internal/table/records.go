@@ -250,6 +250,9 @@ func (r *Records) Notes() (notes []string) {
 	if f.rowNames {
 		notes = append(notes, "the first column has names of rows, because the header has one field less than every row")
 	}
+	if rows, ok := r.rows.(*jsonRows); ok && rows.spans != nil {
+		notes = append(notes, rows.spans.notes()...)
+	}
 	if f.quoted {
 		notes = append(notes, "the fields between tabs are in quotes, which are no part of them; with quotes no, they are")
 	}

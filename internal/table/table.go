@@ -30,6 +30,7 @@ type Table struct {
 	Bad     []*RowError // the first bad rows, without their Fields
 	LeftOut int         // number of bad rows
 	Notes   []string    // how the file is read, where that may surprise
+	Spans   bool        // the rows had spans of characters, which became tags of words
 
 	rows   int
 	fields int      // number of fields per row
@@ -161,6 +162,9 @@ func readAll(name string, r *Records, err error, files ...*tableFile) (*Table, e
 		return nil, tableError(name, err)
 	}
 	t.Name, t.Notes = name, r.Notes()
+	if rows, ok := r.rows.(*jsonRows); ok && rows.spans != nil {
+		t.Spans = rows.spans.rows > 0
+	}
 	t.Guessed = r.options.Header == "" && t.Header == nil && (t.Bad == nil || t.Bad[0].Line > t.Line(0))
 	for _, file := range files {
 		t.SHA256 = append(t.SHA256, file.Sum())

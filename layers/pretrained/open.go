@@ -116,6 +116,19 @@ func (c Config) Load(fsys fs.FS, p *layers.Params, drop func(name string, shape 
 	return report, c.checkUnused(report.Unused)
 }
 
+// LoadPart is like Load for parameters p that are only a part of the model, such as its head.
+func (c Config) LoadPart(fsys fs.FS, p *layers.Params) (report layers.LoadReport, err error) {
+	files, err := Files(fsys)
+	if err != nil {
+		return report, err
+	}
+	table, err := c.tensors(p)
+	if err != nil {
+		return report, err
+	}
+	return p.LoadFS(fsys, files, layers.LoadOptions{Tensors: table, Ignore: true})
+}
+
 // Untied returns c or, if the files of a tied model have weights of the head that differ from the embeddings, the
 // configuration of the model with these weights, which the reference library then uses.
 func (c Config) Untied(fsys fs.FS) (Config, error) {

@@ -30,7 +30,8 @@ import (
 //
 // A model that Open has opened from a published folder, or that began as one, is written as such a model, with copies
 // of that folder's other files. Labels and numbers need a folder that already had a head for them. The temperature of a
-// run's probabilities, or the unit of its numbers, becomes a part of the head.
+// run's probabilities, or the unit of its numbers, becomes a part of the head. Tags of words become tags of pieces.
+// Other libraries read a text as it is, not its words with spaces between them, so tags beside marks may differ.
 //
 // Export returns an error if no published architecture computes the same, as for answers that are mixed with those of a
 // linear model: see UseNetwork. It names the nearest one and the settings that differ. After an error, the folder is as
@@ -123,7 +124,11 @@ func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
 	case m.Mixture.Linear > 0:
 		return s, p, setting.Errorf("its answers are mixed with those of a linear model, which no published model has: choose %s, whose answers aren't as good", setting.Path("network"))
 	case k == data.KindTagging:
-		return s, p, fmt.Errorf("models of kind %s have no published equal", k)
+		s.model.Head = "tags"
+		if s.model.Labels, p, err = m.withoutUnknownTag(); err != nil {
+			return s, p, err
+		}
+		s.model.Model.Outputs = len(s.model.Labels)
 	case k == data.KindQA:
 		s.model.Head = "spans"
 	case k == data.KindClassification || k == data.KindMultiLabel || k == data.KindRegression:
@@ -139,7 +144,7 @@ func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
 	if mean != 0 && m.Params.Get("head.bias") == nil {
 		return s, p, fmt.Errorf("the head of a %s has no bias, which would have to be the mean of the numbers, %g", s.model.Type, mean)
 	}
-	p, err = copied(m.Params)
+	p, err = copied(p)
 	for name, plus := range map[string]float64{"head.weight": 0, "head.bias": mean} {
 		if q := p.Get(name); err == nil && q != nil {
 			values := q.Value.Float32s()

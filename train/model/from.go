@@ -72,6 +72,9 @@ func (m *Model) loadFit() (loaded layers.LoadReport, err error) {
 		ofSource := strings.Contains("."+name, ".embedding.") && !ofTarget
 		return p == nil || !slices.Equal(p.Value.Shape(), shape) || ofTarget && !targets || ofSource && !sources
 	})
+	if p, ok := s.(publishedStart); ok && err == nil && p.model.Head == "tags" && c.Task.Target != nil {
+		err = m.loadTags(p, &loaded)
+	}
 	if err == nil && len(loaded.Kept) == len(m.Params.All()) {
 		err = errors.New("none of its weights fit this model")
 	}

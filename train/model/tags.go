@@ -1,6 +1,10 @@
 package model
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
@@ -10,7 +14,7 @@ import (
 )
 
 // tagHead gives each symbol of a source one tag. Units can't be byte pairs: only a part of a word would have the tag.
-type tagHead struct{ bare }
+type tagHead struct{}
 
 func (tagHead) about() facts {
 	return facts{kind: data.KindTagging, use: "predict", rows: true, aligned: true, linear: true, top: MaxBeam, units: "characters, tokens, words", answers: "characters, tokens"}
@@ -23,6 +27,78 @@ func (tagHead) published(m *pretrained.Config, r *data.Rule) bool {
 	}
 	r.About, r.Classes = "the entities in a text", m.Labels
 	return true
+}
+
+func (tagHead) suit(m *pretrained.Config) error {
+	if m.Head != "tags" {
+		*m = m.States()
+	}
+	return nil
+}
+
+// loadTags loads the head of a published model for tags, if it knows all tags of this one. It takes the parameters out
+// of the report's Kept. Only the unknown tag keeps its own weights.
+func (m *Model) loadTags(s publishedStart, loaded *layers.LoadReport) error {
+	target, places := m.Config.Task.Target, []int{}
+	for id := range target.Len() - 1 {
+		tag, err := target.Decode([]int{id})
+		place := slices.Index(s.model.Labels, tag)
+		if err != nil || place < 0 {
+			return err
+		}
+		places = append(places, place)
+	}
+	p, err := layers.NewParams(m.Params.Dtype(), 0)
+	if err == nil {
+		_, err = layers.NewLinear(p.Blank().Scope("head"), m.Config.Model.Dim, len(s.model.Labels), layers.LinearConfig{NoBias: m.Config.Model.NoBias})
+	}
+	var part layers.LoadReport
+	if err == nil {
+		part, err = s.model.LoadPart(s.FS, p)
+	}
+	if err != nil {
+		return err
+	}
+	loaded.Unused = slices.DeleteFunc(loaded.Unused, func(name string) bool { return !slices.Contains(part.Unused, name) })
+	for _, theirs := range p.All() {
+		ours := m.Params.Get(theirs.Name)
+		width := theirs.Value.Shape().TotalSize() / len(s.model.Labels)
+		for id, place := range places {
+			copy(ours.Value.Float32s()[id*width:][:width], theirs.Value.Float32s()[place*width:])
+		}
+		loaded.Kept = slices.DeleteFunc(loaded.Kept, func(name string) bool { return name == theirs.Name })
+	}
+	return nil
+}
+
+// withoutUnknownTag returns the tags that a published model can have, and the parameters without the unknown tag, which
+// is the last.
+func (m *Model) withoutUnknownTag() (tags []string, p *layers.Params, err error) {
+	target := m.Config.Task.Target
+	for id := range target.Len() - 1 {
+		tag, err := target.Decode([]int{id})
+		if err != nil {
+			return nil, nil, err
+		}
+		tags = append(tags, tag)
+	}
+	if p, err = layers.NewParams(m.Params.Dtype(), 0); err != nil {
+		return nil, nil, err
+	}
+	for _, q := range m.Params.All() {
+		shape := slices.Clone(q.Value.Shape())
+		if strings.HasPrefix(q.Name, "head.") {
+			shape[0] = len(tags)
+		}
+		same, err := p.Blank().New(q.Name, layers.Init{}, shape...)
+		if err != nil {
+			return nil, nil, err
+		}
+		if n := same.Value.Shape().TotalSize(); copy(same.Value.Float32s(), q.Value.Float32s()) < n {
+			return nil, nil, fmt.Errorf("parameter %q has only int8 values: open the model with float32 weights", q.Name)
+		}
+	}
+	return tags, p, nil
 }
 
 // opensTags reports whether the model is a published one with a head for tags.

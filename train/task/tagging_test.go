@@ -13,6 +13,7 @@ import (
 	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task/judge"
 )
@@ -161,5 +162,52 @@ func TestTaggingPublished(t *testing.T) {
 	r, err := judge.Answers(t.Context(), m, examples[:20], PredictOptions{})
 	if err != nil || r.Entities.Total().F1 < 0.99 || r.Right != len(r.Judged) || r.Classes.Macro().Rows < 80 {
 		t.Errorf("got %v, %v, want all entities found, and tags counted per word", r, err)
+	}
+}
+
+// Rows with spans of characters teach a published model for tags, which keeps its head. The exported run opens as such
+// a model, with the same tags.
+func TestTaggingSpans(t *testing.T) {
+	t.Parallel()
+	const from = "../model/testdata/entities/pieces"
+	var rows strings.Builder
+	for i := range 240 {
+		name, place := []string{"Ann", "Lee", "Dr"}[i%3], []string{"Oslo", "York"}[i/3%2]
+		fmt.Fprintf(&rows, `{"text": "%s in %s.", "label": [[0, %d, "PER"], [%d, %d, "LOC"]]}`+"\n", name, place, len(name), len(name)+4, len(name)+8)
+	}
+	c := withFile(t, "tagging", "rows.jsonl", rows.String())
+	c.Mix = false
+	must.Do(t, c.StartFrom(from))
+	c.Training.BatchSize, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 32, 6, 0.01
+	task := made(t, c)
+	if l := task.Loaded; len(l.Kept)+len(l.Unused) > 0 {
+		t.Errorf("new parameters: %q, left out: %q", l.Kept, l.Unused)
+	}
+	must.Have(t, task.DescribeData(), "480 spans in 240 texts of characters became tags on whole words\n")
+	texts := []string{"Ann in Oslo .", "Lee isn't in York ."}
+	published := must.Get(Open(from))(t)
+	begun, want := must.Get(task.PredictAll(t.Context(), texts, PredictOptions{}))(t), must.Get(published.PredictAll(t.Context(), texts, PredictOptions{}))(t)
+	for i := range texts {
+		ours, theirs := strings.Fields(begun[i].Text), strings.Fields(want[i].Text)
+		for j := range theirs {
+			if slices.Contains([]string{"O", "B-PER", "B-LOC"}, theirs[j]) && ours[j] != theirs[j] { // the rows lack the other tags
+				t.Errorf("%q: the run begins with %q, want %q", texts[i], begun[i].Text, want[i].Text)
+			}
+		}
+	}
+	out := filepath.Join(t.TempDir(), "run")
+	run(t, task, out, train.RunOptions{})
+	learned := must.Get(Open(out))(t)
+	if a := must.Get(learned.PredictAll(t.Context(), texts[:1], PredictOptions{}))(t); a[0].Text != "B-PER O B-LOC O" {
+		t.Errorf("learned %q", a[0].Text)
+	}
+	folder := filepath.Join(t.TempDir(), "published")
+	must.Do(t, learned.Export(folder))
+	exported := must.Get(Open(folder))(t)
+	got, want := must.Get(exported.PredictAll(t.Context(), texts, PredictOptions{}))(t), must.Get(learned.PredictAll(t.Context(), texts, PredictOptions{}))(t)
+	for i := range texts {
+		if got[i].Text != want[i].Text || len(got[i].Spans) != len(want[i].Spans) {
+			t.Errorf("exported: got %+v, want %+v", got[i], want[i])
+		}
 	}
 }

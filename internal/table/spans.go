@@ -1,0 +1,201 @@
+package table
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/jsonkeys"
+	"github.com/heed-go/heed/internal/text"
+)
+
+// A spanReader makes words and their tags of texts with spans of characters, and counts them. Programs for annotation
+// write such JSON:
+//
+//	{"text": "Ann Lee sings.", "label": [[0, 7, "PER"]]}                               doccano; "labels", too
+//	{"text": "Ann Lee sings.", "label": [{"start": 0, "end": 7, "labels": ["PER"]}]}   Label Studio
+//	{"text": "Ann Lee sings.", "spans": [{"start": 0, "end": 7, "label": "PER"}]}      Prodigy
+//	["Ann Lee sings.", {"entities": [[0, 7, "PER"]]}]                                  spaCy
+type spanReader struct {
+	columns []string // Options.Columns
+
+	rows, spans, inside, lost int // numbers of rows, spans, spans that begin or end inside a word, and spans without words
+}
+
+// A span is a part of a text, in characters.
+type span struct {
+	start, end int
+	label      string
+}
+
+// members is like the function members. An object with spans gets the members tokens and tags, or Columns, in place of
+// its own.
+func (s *spanReader) members(line []byte) (object, error) {
+	o, err := pairMembers(line)
+	if err != nil {
+		return nil, err
+	}
+	names, texts, marks := []string{"tokens", "tags"}, []string{"text", "data"}, []string{"label", "labels", "spans", "entities"}
+	if len(s.columns) == 2 {
+		names, texts, marks = s.columns, s.columns[:1], s.columns[1:]
+	}
+	find := func(keys []string, fits func(value []byte) bool) []byte {
+		for _, m := range o {
+			if slices.Contains(keys, m.key) && fits(m.value) {
+				return m.value
+			}
+		}
+		return nil
+	}
+	content := find(texts, func(value []byte) bool { return value[0] == '"' })
+	list := find(marks, func(value []byte) bool {
+		inner := strings.TrimLeft(string(value[1:]), jsonSpace)
+		return value[0] == '[' && (inner[0] == '[' || inner[0] == '{' || inner[0] == ']')
+	})
+	if content == nil || list == nil {
+		return o, nil
+	}
+	source, err := scalarText(content)
+	var spans []span
+	if err == nil {
+		err = jsonkeys.Elements(list, func(element []byte) error {
+			x, err := spanOf(element)
+			spans = append(spans, x)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("a text with spans: %w", err)
+	}
+	words, tags, err := s.tags(source, spans)
+	if err != nil {
+		return nil, err
+	}
+	o = nil
+	for i, field := range []string{strings.Join(words, " "), strings.Join(tags, " ")} {
+		value, err := json.Marshal(field)
+		if err != nil {
+			return nil, err
+		}
+		o = append(o, member{names[i], value})
+	}
+	return o, nil
+}
+
+// pairMembers is like members, and accepts a list of a text and an object.
+func pairMembers(line []byte) (object, error) {
+	if line[0] != '[' || !json.Valid(line) {
+		return members(line)
+	}
+	var parts [][]byte
+	err := jsonkeys.Elements(line, func(element []byte) error {
+		parts = append(parts, element)
+		return nil
+	})
+	if err != nil || len(parts) != 2 || parts[0][0] != '"' || parts[1][0] != '{' {
+		return nil, fmt.Errorf("neither a JSON object nor a text with an object: %.50q", line)
+	}
+	o, err := members(parts[1])
+	return append(object{{"text", parts[0]}}, o...), err
+}
+
+// spanOf reads a list of start, end and label, or an object with these members.
+func spanOf(value []byte) (x span, err error) {
+	var place [2]json.RawMessage
+	var label json.RawMessage
+	if value[0] == '[' {
+		var list []json.RawMessage
+		if err = json.Unmarshal(value, &list); err == nil && len(list) < 3 {
+			err = errors.New("it has fewer than 3 elements")
+		}
+		if err == nil {
+			place, label = [2]json.RawMessage(list), list[2]
+		}
+	} else {
+		var o struct {
+			Start, End, Label json.RawMessage
+			Labels            []json.RawMessage
+		}
+		err = json.Unmarshal(value, &o)
+		if place, label = [2]json.RawMessage{o.Start, o.End}, o.Label; label == nil && len(o.Labels) == 1 {
+			label = o.Labels[0]
+		}
+	}
+	for i, into := range []*int{&x.start, &x.end} {
+		if err == nil {
+			*into, err = strconv.Atoi(string(place[i]))
+		}
+	}
+	if err == nil && label != nil {
+		x.label, err = scalarText(label)
+		x.label = strings.Join(strings.Fields(x.label), "_")
+	}
+	if err != nil || x.label == "" {
+		return x, fmt.Errorf("a span must be a list or an object with a start, an end and one label, got %.100q", value)
+	}
+	return x, nil
+}
+
+// tags returns the words of a text and their tags: B and I with a label in spans, and O outside. A word belongs to a
+// span if they share a character. Of spans that share a word, the first and, of these, the longest counts.
+func (s *spanReader) tags(source string, spans []span) (words, tags []string, err error) {
+	type place struct{ start, end int }
+	var places []place
+	end, at := 0, 0 // in bytes, and in characters
+	for word := range text.Words(source) {
+		start := end + strings.Index(source[end:], word)
+		from := at + utf8.RuneCountInString(source[end:start])
+		at, end = from+utf8.RuneCountInString(word), start+len(word)
+		words, tags, places = append(words, word), append(tags, "O"), append(places, place{from, at})
+	}
+	total := at + utf8.RuneCountInString(source[end:])
+	slices.SortStableFunc(spans, func(a, b span) int {
+		if a.start == b.start {
+			return b.end - a.end
+		}
+		return a.start - b.start
+	})
+	s.rows++
+	for _, x := range spans {
+		if x.start < 0 || x.end <= x.start || x.end > total {
+			return nil, nil, fmt.Errorf("the span from %d to %d isn't a part of its text, which has %d characters", x.start, x.end, total)
+		}
+		s.spans++
+		first := slices.IndexFunc(places, func(p place) bool { return p.end > x.start })
+		if first < 0 || places[first].start >= x.end || tags[first] != "O" {
+			s.lost++
+			continue
+		}
+		last := first
+		for last+1 < len(places) && places[last+1].start < x.end {
+			last++
+		}
+		if places[first].start < x.start || places[last].end > x.end {
+			s.inside++
+		}
+		tags[first] = "B-" + x.label
+		for i := first + 1; i <= last; i++ {
+			tags[i] = "I-" + x.label
+		}
+	}
+	return words, tags, nil
+}
+
+// notes says what became of the spans.
+func (s *spanReader) notes() (notes []string) {
+	if s.rows == 0 {
+		return nil
+	}
+	note := fmt.Sprintf("%s in %s of characters became tags on whole words", text.Count(s.spans, "span"), text.Count(s.rows, "text"))
+	if s.inside > 0 {
+		note += fmt.Sprintf("; %d begin or end inside a word, which then belongs to them whole", s.inside)
+	}
+	if s.lost > 0 {
+		note += fmt.Sprintf("; %d were left out, because they have no word that isn't another's", s.lost)
+	}
+	return []string{note}
+}
