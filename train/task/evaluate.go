@@ -14,7 +14,7 @@ func (t *Task) Evaluate(ctx context.Context) (judge.Score, error) {
 	if t.NoLinear != nil {
 		return judge.Score{}, t.NoLinear
 	}
-	if t.mixes() {
+	if t.mixes() || t.Thresholds != nil {
 		v, err := t.readValidation(ctx)
 		if err != nil {
 			return judge.Score{}, err
