@@ -32,8 +32,8 @@ type Answer struct {
 	// probability of all symbols and the end. It is 0 if the answer is a Number.
 	LogProb float64
 
-	// Spans has the entities that the tags of the answer mark, in the order of the input: see score.Entities. It is nil
-	// if the model has no such tags.
+	// Spans has the entities that the tags of the answer mark, in the order of the input: see score.Entities and, for
+	// published models, EntityRules. It is nil if the model has no such tags.
 	Spans []Span
 
 	// If an answer may have several labels, Labels has them, and Scores the scores of all labels, both highest score
@@ -53,12 +53,14 @@ type Answer struct {
 }
 
 // A Span is an entity in an input: the bytes from Start up to but not including End. Text is Input[Start:End]. Label is
-// the entity's type, such as PER, or empty if the tags have no types.
+// the entity's type, such as PER, or empty if the tags have no types. Score is, for published models, the mean
+// probability of its tags.
 type Span struct {
-	Label string `json:"label"`
-	Start int    `json:"start"`
-	End   int    `json:"end"`
-	Text  string `json:"text"`
+	Label string  `json:"label"`
+	Score float64 `json:"score,omitzero"`
+	Start int     `json:"start"`
+	End   int     `json:"end"`
+	Text  string  `json:"text"`
 }
 
 // A LabelScore is one of several labels with its score: the probability that the label is right.
