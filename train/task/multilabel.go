@@ -138,8 +138,8 @@ func (setLearner) loss(b *layers.Build, out *G.Node, nodes G.Nodes) (loss layers
 	return loss, metrics, err
 }
 
-// linearLabels fits labels that don't exclude each other. It scales the scores so that their logistic functions have the
-// least cross-entropy on the training rows, by models that haven't seen the row.
+// linearLabels fits labels that don't exclude each other. It scales the scores so that their logistic functions have
+// the least cross-entropy on the training rows, by models that haven't seen the row.
 type linearLabels struct{}
 
 // targets returns 1 for each label that the answer has, and otherwise 0.
