@@ -53,12 +53,12 @@ and unknown if they are true, and with alternatives if --top is given. If tags m
 I-PER do, it has spans, a list of objects with label, start, end and text: start and end count bytes of
 the input. Without an answer, it has input and error.
 
+A published model for tokens (ForTokenClassification) answers with a tag for each word, and its spans have a
+score, too. It reads a long text in windows that overlap, so nothing is cut.
+
 A model of several labels (multilabel) answers with the labels that reach their thresholds, with the
 separator of its training file between them, or | if there was none. With --top N, a line has the N labels
 with the highest scores. With --json, answer is a list, and scores has the score of each label.
-
-A published model for tokens (ForTokenClassification) answers with a tag for each word, and its spans have a
-score, too. It reads a long text in windows that overlap, so nothing is cut.
 
 With --labels, a model of natural language inference chooses among labels that it hasn't learned: it says
 how likely a text entails the sentence "This example is LABEL." or another --template. With --several, more
