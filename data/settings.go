@@ -15,8 +15,8 @@ import "github.com/heed-go/heed/data/tokenizer"
 // 4 MiB. Empty lines are skipped.
 //
 // Files named .jsonl, .ndjson or .json are JSONL: each line is an object, and its keys are the columns. The value of a
-// column is a string, a number, a boolean, or an array of these without white space, which is joined with spaces. Other
-// keys may have any value.
+// column is a string, a number, a boolean, or an array of these without white space, which is joined with spaces. An
+// array of labels makes task.New learn several labels per row: see KindMultiLabel. Other keys may have any value.
 //
 // For tagging, files named .conll, .conllu, .conllx, .bio, .iob, .iob2, .iobes or .bioes, and files that begin with
 // -DOCSTART-, are CoNLL: each line has one token with its columns between tabs or spaces, and an empty line ends a
@@ -24,10 +24,10 @@ import "github.com/heed-go/heed/data/tokenizer"
 // .conllx, they are in columns 2 and 4; multiword ranges and empty nodes are skipped. Lines with -DOCSTART- and
 // comments are skipped. White space inside a token becomes "_".
 //
-// A row is bad if one of its columns is missing, empty or not valid text, if it repeats the header, if it has more
-// fields than a CSV file's header, or if the task's kind can't use its answer: tagging needs one tag per symbol, and
-// regression a number. Bad rows are left out and counted; without SkipBad, it is an error if more than one row in a
-// hundred is bad.
+// A row is bad if one of its columns is missing, empty (except for several labels) or not valid text, if it repeats the
+// header, if it has more fields than a CSV file's header, or if the task's kind can't use its answer: tagging needs one
+// tag per symbol, and regression a number. Bad rows are left out and counted; without SkipBad, it is an error if more
+// than one row in a hundred is bad.
 //
 // The tag "for" of each field lists the sources that it belongs to: rows of one file, lines of two parallel files, a
 // text, and a rule that draws examples. With another source, package train/task refuses it.

@@ -159,7 +159,7 @@ func (s *settings) trainingFlags(group func(title string) *pflag.FlagSet) {
 	f.IntVar(&t.CheckEvery, "check-every", t.CheckEvery, "steps between checks; --patience counts checks (0: one check at the end of each epoch; default for rows: 0, or a tenth of an epoch with more than 2,000 steps)")
 	f.Float64Var(&stopping.MinDelta, "min-delta", stopping.MinDelta, "change that an improvement must exceed (default for rows: 0.0001 if a loss is monitored)")
 	f.BoolVar(&stopping.RelativeDelta, "relative-delta", stopping.RelativeDelta, "read --min-delta as a fraction of the best value")
-	choose(f, "monitor", &stopping.Monitor, "value to monitor: %s; for one label of a file also val_precision[LABEL], val_recall[LABEL], val_f1[LABEL] or val_average_precision[LABEL] (default val_loss; for labels of a file: val_accuracy, or val_macro_f1 if some labels are rare; without validation: train_loss)")
+	choose(f, "monitor", &stopping.Monitor, "value to monitor: %s; for one label of a file also val_precision[LABEL], val_recall[LABEL], val_f1[LABEL] or val_average_precision[LABEL] (default val_loss; for labels of a file: val_accuracy, val_macro_f1 if some labels are rare, or val_average_precision if rows have several; without validation: train_loss)")
 	f.StringVar(&stopping.Mode, "mode", stopping.Mode, "direction in which the monitored value improves: min or max (default min for a loss or an error, otherwise max)")
 	f.BoolVar(&stopping.KeepLast, "keep-last", stopping.KeepLast, "keep the weights of the last check, not of the best")
 	f.IntVar(&stopping.FirstCheck, "first-epoch", stopping.FirstCheck, "number of the first check that counts, from 0; earlier checks never count as improvements")

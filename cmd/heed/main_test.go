@@ -383,7 +383,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --micro-batches=5", "--batch-size must be a multiple of --micro-batches, got 64 and 5"},
 		{"train --task=text", "--task text must come with --data, the file"},
 		{"train --task=seq2seq", "--task seq2seq must come with --data, the file"},
-		{"train --data=x.txt", "--task reverse draws its own examples, so it can't come with --data: for a file, the task must be one of text, mlm, seq2seq, classification, tagging"},
+		{"train --data=x.txt", "--task reverse draws its own examples, so it can't come with --data: for a file, the task must be one of text, mlm, seq2seq, classification, multilabel, tagging"},
 		{"train --task=seq2seq --data=x --data=y --data=z", `--data must be one file of rows, or two files, one of sources and one of answers, got 3: ["x" "y" "z"]`},
 		{"train;--task=text;--data=x;--data=", "--data must be the name of a file or a folder, got none"},
 		{"train --task=seq2seq --data=x --data=y --columns=1,2", "--columns is for one file of rows or a text, and --task seq2seq learns two parallel files"},

@@ -39,6 +39,7 @@ type prediction struct {
 	answered, failed, unknown, cut int // numbers of inputs
 }
 
+// predictHelp is the help of heed predict.
 const predictHelp = `Print one line per input, with the model's answer: a sequence, a label, a number or, for a text model,
 the likeliest next character. For masked text (mlm), the answer is the input with the likeliest symbols in
 place of its masks, which are written [MASK]. If the model learned pairs, an input is two texts with a tab between them; a model for

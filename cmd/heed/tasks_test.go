@@ -27,6 +27,6 @@ func TestHelpTasks(t *testing.T) {
 			t.Errorf("the line of%s ends in %q, want %q", line, got, want)
 		}
 	}
-	must.Have(t, out, "a number for a text ", "the label of a text ")
+	must.Have(t, out, "a number for a text ", "the label of a text ", "the labels of a text ")
 	fail(t, heed("help", "tasks", "more"), 2, `there is no command "tasks more"`)
 }

@@ -143,9 +143,12 @@ func PublishedTasks() iter.Seq2[string, Config] {
 	return func(yield func(string, Config) bool) {
 		for name, classes := range pretrained.Heads() {
 			about := ""
-			for _, labels := range [][]string{{"a", "b"}, {"a"}} { // several labels or a number; the same for other heads
+			two := pretrained.Config{Head: name, Labels: []string{"a", "b"}, Sequence: &layers.EncoderDecoderConfig{}}
+			several, number := two, two
+			several.Several, number.Labels = true, two.Labels[:1]
+			for _, m := range []pretrained.Config{two, several, number} { // which are the same for most heads
 				c := Config{Task: data.Rule{Published: data.Published{Tokens: 1}}}
-				if completeRule(&pretrained.Config{Head: name, Labels: labels}, &c.Task); c.Task.About == about {
+				if completeRule(&m, &c.Task); c.Task.About == about {
 					continue
 				}
 				if about = c.Task.About; !yield(strings.Join(classes, ", "), c) {

@@ -27,8 +27,8 @@ type Config struct {
 //
 // For classification of rows with validation, if Stopping has neither a Monitor nor a Mode, New sets the Monitor to
 // val_accuracy. If labels are rare, it becomes val_macro_f1: if the most frequent label has more than 90 % of the
-// training rows, or the rarest less than a tenth of an even share. Then the thresholds of Stopping also are for this
-// value.
+// training rows, or the rarest less than a tenth of an even share. For multilabel, it becomes val_average_precision.
+// Then the thresholds of Stopping also are for this value.
 //
 // Stopping.Monitor may also be a metric of one label of a file, such as val_recall[fraud]: see train.ClassMetrics. If
 // Stopping.Mode is empty, New sets it to the direction in which the monitored metric improves.

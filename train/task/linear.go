@@ -52,7 +52,7 @@ func (l linearClasses) fit(ctx context.Context, train, validation linearPart, cl
 	}
 	s.classes, s.rows = fit.Pick(s.classes, held.Rows), held.Rows
 	by := bestScale(held.Scores, s.classes, classes)
-	m.Scale([]float32{by}, []float32{0})
+	m.Scale(by, 0)
 	s.linear = scaled(held.Scores, by, 0)
 	return m, s, nil
 }
@@ -95,7 +95,7 @@ func (l linearNumbers) fit(ctx context.Context, train, validation linearPart, _ 
 	}
 	s.numbers, s.rows = fit.Pick(s.numbers, held.Rows), held.Rows
 	by, plus := line(held.Scores, s.numbers)
-	m.Scale([]float32{by}, []float32{plus})
+	m.Scale(by, plus)
 	s.linear = scaled(held.Scores, by, plus)
 	return m, s, nil
 }

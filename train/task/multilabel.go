@@ -138,8 +138,8 @@ func (setLearner) loss(b *layers.Build, out *G.Node, nodes G.Nodes) (loss layers
 	return loss, metrics, err
 }
 
-// linearLabels fits labels that don't exclude each other. It makes the scores of each label the logarithms of its odds,
-// by models that haven't seen the row (Platt, 1999).
+// linearLabels fits labels that don't exclude each other. It scales the scores so that their logistic functions have
+// the least cross-entropy on the training rows, by models that haven't seen the row.
 type linearLabels struct{}
 
 // targets returns 1 for each label that the answer has, and otherwise 0.
@@ -182,65 +182,11 @@ func (l linearLabels) fit(ctx context.Context, train, validation linearPart, lab
 	for _, row := range held.Rows {
 		targets = append(targets, train.targets[row*labels:][:labels]...)
 	}
-	by, plus := make([]float32, labels), make([]float32, labels)
-	for label := range by {
-		var scores, rights []float64
-		for i := label; i < len(targets); i += labels {
-			scores, rights = append(scores, float64(held.Scores[i])), append(rights, targets[i])
-		}
-		by[label], plus[label] = platt(scores, rights)
-	}
-	m.Scale(by, plus)
-	for i := range held.Scores {
-		held.Scores[i] = held.Scores[i]*by[i%labels] + plus[i%labels]
-	}
-	s.add(nil, held.Scores, intsOf(targets), nil)
+	right := intsOf(targets)
+	by := bestScale(paired(held.Scores), right, 2)
+	m.Scale(by, 0)
+	s.add(nil, scaled(held.Scores, by, 0), right, nil)
 	return m, s, nil
-}
-
-// usualSlope is the factor that makes log odds of scores near 0 that the squared hinge loss learned: the score with the
-// least loss is 2p − 1.
-const usualSlope = 2
-
-// platt returns the factor, from 0, and the term for scores with which their logistic functions have the least
-// cross-entropy with targets that are 0 or 1. Targets are smoothed by one row of each, and few rows hardly move the
-// factor from usualSlope, so rare labels do no harm.
-func platt(scores, targets []float64) (by, plus float32) {
-	yes := 0.0
-	for _, t := range targets {
-		yes += t
-	}
-	no := float64(len(targets)) - yes
-	high, low := (yes+1)/(yes+2), 1/(no+2)
-	a, b := float64(usualSlope), math.Log((yes+1)/(no+1))
-	cost := func(a, b float64) float64 {
-		sum := (a - usualSlope) * (a - usualSlope) / 2
-		for i, s := range scores {
-			z, target := a*s+b, low+(high-low)*targets[i]
-			sum += max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) - target*z
-		}
-		return sum
-	}
-	now := cost(a, b)
-	for range 100 { // Newton's method
-		ga, gb, haa, hab, hbb := a-usualSlope, 0.0, 1.0, 0.0, 1e-9
-		for i, s := range scores {
-			p := 1 / (1 + math.Exp(-a*s-b))
-			d, w := p-low-(high-low)*targets[i], p*(1-p)
-			ga, gb, haa, hab, hbb = ga+d*s, gb+d, haa+w*s*s, hab+w*s, hbb+w
-		}
-		det, step := haa*hbb-hab*hab, 1.0
-		da, db := (hbb*ga-hab*gb)/det, (haa*gb-hab*ga)/det
-		next := cost(a-da, b-db)
-		for ; !(next <= now) && step > 1e-6; next = cost(a-step*da, b-step*db) {
-			step /= 2
-		}
-		if !(next < now-1e-9*now) {
-			break
-		}
-		a, b, now = a-step*da, b-step*db, next
-	}
-	return float32(max(a, 0)), float32(b)
 }
 
 // commonRows is the number of rows with a label that weigh as much in its threshold as the threshold for all labels.

@@ -36,7 +36,10 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 		}
 		t.chooseMixture(v)
 		var score judge.Score
-		if r, score, err = t.judgeMixed(v); t.mixes() { // otherwise the score is that of the check
+		if r, score, err = t.judgeMixed(v); !t.mixes() {
+			score.Loss = s.Score.Loss
+		}
+		if t.mixes() || t.Thresholds != nil { // otherwise the score is that of the check
 			s.of(t.Model, score)
 		}
 		if err == nil {
