@@ -17,11 +17,15 @@ type Rule struct {
 	Kind  Kind   `json:"kind"`
 
 	Alphabet  string   `json:"alphabet,omitempty"`   // all symbols of sources and answers, without repeats
-	Classes   []string `json:"classes,omitempty"`    // all answers; only for classification
+	Classes   []string `json:"classes,omitempty"`    // all answers; for classification and multilabel, and for the tags of a published model
 	Pairs     bool     `json:"pairs,omitempty"`      // a source is two texts with a tab between them; only for kinds that read pairs, such as classification
 	MaxLen    int      `json:"max_len"`              // number of symbols in the longest source; for text, in a context
 	MaxAnswer int      `json:"max_answer,omitempty"` // number of symbols in the longest answer; only for seq2seq
 	Example   string   `json:"example,omitempty"`    // a source to try
+
+	// Separator is only for multilabel. It stands between the labels of an answer. An answer that is only the separator
+	// has no label.
+	Separator string `json:"separator,omitempty"`
 
 	// Texts is only for embed, and the number of texts in a row: 2, or more with hard negatives. The source is the
 	// first text, the query. An answer is the other texts, the positive first, with tabs between them. If Scored is
@@ -43,7 +47,9 @@ type Rule struct {
 
 	// Published describes the ids of a published model, whose tokenizer is the Source. If it isn't zero, the template
 	// of the Source adds special tokens to a source. For kinds that read pairs, a source with a tab is two texts, also
-	// without Pairs. For tagging, white space separates the tokens that have tags.
+	// without Pairs. For tagging, white space separates the tokens that have tags. For seq2seq, the template of the
+	// Target, which is a *tokenizer.Pipeline too, adds special tokens to an answer; MaxAnswer counts them, and sources
+	// that are too long are cut.
 	Published Published `json:"published,omitzero"`
 
 	// Sample returns a random source of at most maxLen symbols. The argument maxLen is the rule's MaxLen. Sample must
@@ -68,12 +74,13 @@ type Rule struct {
 // Published describes the ids of a published model. Its zero value stands for no published model.
 type Published struct {
 	Tokens int `json:"tokens"`           // number of ids that the model knows; the tokenizer may have fewer
-	Start  int `json:"start"`            // id that begins a text; -1 for none
+	Start  int `json:"start"`            // id that begins a text; -1 for none; for seq2seq, the id before an answer
 	Pad    int `json:"pad"`              // id of padding; -1 for any
 	Mask   int `json:"mask"`             // id of a mask; -1 for none
 	MaxLen int `json:"max_len,omitzero"` // limit of the rule's MaxLen; 0 for none
 
 	Segments int `json:"segments,omitzero"` // number of segments that the model tells apart; see Layout
+	Targets  int `json:"targets,omitzero"`  // for seq2seq: number of ids of answers, if they aren't those of sources; otherwise 0
 }
 
 // An Example is a source with its answer. The answer may be empty, see Coder.Batch.

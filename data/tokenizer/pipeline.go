@@ -3,9 +3,14 @@ package tokenizer
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
+	"github.com/heed-go/heed/data/tokenizer/internal/folder"
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
 	"github.com/heed-go/heed/data/tokenizer/internal/published"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // A Pipeline is the tokenizer of a published model. It normalises a text, splits it into pieces, encodes each piece
@@ -15,14 +20,43 @@ type Pipeline struct {
 	pipeline *published.Pipeline
 	limit    *int   // of an Input instead of the file's maximum length; 0 means none
 	strategy string // what an Input cuts instead of what the file says, in the file's words; empty means the same
+	language *int   // of an Input instead of the file's: the id of its code
 }
 
 // WithLimit returns a Pipeline whose Input has at most n tokens, whatever the file says. An n of 0 means no limit. If
 // the file doesn't say what to cut, the longer text is cut first.
-func (p *Pipeline) WithLimit(n int) *Pipeline { return &Pipeline{p.pipeline, &n, p.strategy} }
+func (p *Pipeline) WithLimit(n int) *Pipeline {
+	return &Pipeline{p.pipeline, &n, p.strategy, p.language}
+}
 
 // OnlyFirst returns a Pipeline whose Input cuts only the first of two texts, whatever the file says.
-func (p *Pipeline) OnlyFirst() *Pipeline { return &Pipeline{p.pipeline, p.limit, "OnlyFirst"} }
+func (p *Pipeline) OnlyFirst() *Pipeline {
+	return &Pipeline{p.pipeline, p.limit, "OnlyFirst", p.language}
+}
+
+// Languages returns the codes of the languages that the tokenizer tells apart, sorted: special tokens such as en_XX, of
+// which Input adds one, or tokens such as >>fra<<, which begin a text that a model translates.
+func (p *Pipeline) Languages() (codes []string) {
+	for _, name := range p.pipeline.Tokens {
+		_, special := p.pipeline.Special[name]
+		if special && folder.IsLanguage(name) || strings.HasPrefix(name, ">>") && strings.HasSuffix(name, "<<") {
+			codes = append(codes, name)
+		}
+	}
+	slices.Sort(codes)
+	return codes
+}
+
+// WithLanguage returns a Pipeline whose Input adds this one of the Languages that are special tokens.
+func (p *Pipeline) WithLanguage(code string) (*Pipeline, error) {
+	id, ok := p.pipeline.Special[code]
+	if codes := p.Languages(); !ok || !slices.Contains(codes, code) {
+		return nil, fmt.Errorf("the tokenizer doesn't know the language %.100q%s", code, text.DidYouMean(code, codes))
+	}
+	q := *p
+	q.language = &id
+	return &q, nil
+}
 
 // Len returns the number of ids, including unknown and special ones.
 func (p *Pipeline) Len() int { return p.pipeline.Len() }
@@ -83,6 +117,20 @@ func checkText(text string) error {
 // plus 1 MiB while it is decoded, or would take more than 400 steps for each of these bytes plus 2^22.
 func (p *Pipeline) Decode(ids []int) (string, error) { return p.pipeline.Decode(ids) }
 
+// Continues reports whether a token of a text continues the word of the token before it, as transformers' pipeline for
+// token classification decides it. If the file marks pieces inside words, as BERT's do with ##, the token's spelling is
+// longer than its part of the text. Otherwise, there is no space before the part and at its start.
+func (p *Pipeline) Continues(t Token, text string) bool {
+	part := text[t.Start:t.End]
+	switch {
+	case t.ID == p.Unknown():
+		return false
+	case p.pipeline.Prefixed:
+		return utf8.RuneCountInString(p.pipeline.Tokens[t.ID]) != utf8.RuneCountInString(part)
+	}
+	return t.Start > 0 && text[t.Start-1] != ' ' && !strings.HasPrefix(text[t.Start:], " ")
+}
+
 // An Input is one text, or two, as a model reads them. All slices have one element per token.
 type Input struct {
 	Tokens []Token // the parts of the template's tokens are empty
@@ -110,10 +158,33 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 		limit = max(0, *p.limit)
 	}
 	err := p.pipeline.Input(texts, limit, p.strategy, func(t pipe.Token, source, typ int) {
-		input.Tokens, input.Texts, input.Types = append(input.Tokens, Token(t)), append(input.Texts, source), append(input.Types, typ)
+		if source < 0 && p.language != nil && folder.IsLanguage(p.pipeline.Tokens[t.ID]) {
+			t.ID = *p.language
+		}
+		input.add(t, source, typ)
 	})
 	if err != nil {
 		return Input{}, err
 	}
 	return input, nil
+}
+
+func (i *Input) add(t pipe.Token, text, typ int) {
+	i.Tokens, i.Texts, i.Types = append(i.Tokens, Token(t)), append(i.Texts, text), append(i.Types, typ)
+}
+
+// Windows is like Input for a text that may be longer than limit tokens: it returns Inputs of up to limit tokens, which
+// together have all tokens of the text. Each shares stride tokens of the text with the one before it, but at most half
+// of its tokens. Windows returns the errors of Tokenize, and an error if the special tokens leave no room.
+func (p *Pipeline) Windows(text string, limit, stride int) (windows []Input, err error) {
+	if err = checkText(text); err != nil {
+		return nil, err
+	}
+	err = p.pipeline.Windows(text, limit, stride, func(window int, t pipe.Token, source, typ int) {
+		if window == len(windows) {
+			windows = append(windows, Input{})
+		}
+		windows[window].add(t, source, typ)
+	})
+	return windows, err
 }

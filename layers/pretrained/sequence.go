@@ -2,6 +2,7 @@ package pretrained
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/heed-go/heed/layers"
 )
@@ -43,16 +44,35 @@ func (k *keys) prefixes(c *Config) {
 	copied := func(from *keys, name string) {
 		var text string
 		from.copy("prefix", &text)
-		if k.fail(from.err); text != "" {
+		if k.fail(from.err); text != "" || from != k {
 			c.Prompts[name] = text
 		}
 	}
+	c.tasks = map[string]*keys{}
 	for name := range tasks.values {
-		copied(tasks.object(name), name)
+		c.tasks[name] = tasks.object(name)
+		copied(c.tasks[name], name)
 	}
 	if copied(k, "prefix"); c.Prompts["prefix"] != "" {
 		c.Prompt = "prefix"
 	}
+}
+
+// For returns the configuration for one of the tasks that config.json lists in task_specific_params, such as
+// summarization: with the task's settings of generation. For other names, it returns c.
+func (c Config) For(task string) (Config, error) {
+	k := c.tasks[task]
+	if k == nil {
+		return c, nil
+	}
+	c.Search.copy(k)
+	if k.copy("min_length", &c.MinLen, "min_new_tokens", &c.MinTokens); k.get("min_new_tokens") != nil {
+		c.MinLen = 0
+	}
+	if k.refuse(generationFile); k.err != nil {
+		return c, fmt.Errorf("task_specific_params, %.100q: %w", task, k.done())
+	}
+	return c, nil
 }
 
 // pair returns the configuration of an encoder with a decoder.
@@ -76,13 +96,18 @@ func (c *Config) search(k *keys) {
 	if !k.writing {
 		s.Beams, s.LengthPenalty = 1, 1
 	}
+	s.copy(k)
+	if !k.writing && s.Start < 0 {
+		s.Start = c.Start
+	}
+}
+
+// copy copies the settings of a search.
+func (s *Search) copy(k *keys) {
 	k.copy("decoder_start_token_id", (*id)(&s.Start), "forced_bos_token_id", (*id)(&s.First), "forced_eos_token_id", (*ids)(&s.Last),
 		"num_beams", &s.Beams, "length_penalty", &s.LengthPenalty, "early_stopping", (*stop)(&s.Stop), "no_repeat_ngram_size", &s.NoRepeat,
 		"bad_words_ids", (*lists)(&s.BadWords), "max_new_tokens", (*zero)(&s.MaxTokens), "max_length", (*zero)(&s.MaxLen))
 	if s.Beams < 1 {
 		k.invalid("num_beams", "at least 1")
-	}
-	if !k.writing && s.Start < 0 {
-		s.Start = c.Start
 	}
 }
