@@ -63,7 +63,7 @@ func (h *Handler) predict(w http.ResponseWriter, r *http.Request) error {
 	if request.Labels == nil {
 		answers, err = h.ask(&job{ctx: r.Context(), inputs: request.Input, options: options})
 	} else {
-		options.Labels = &model.Labels{Names: request.Labels, Template: request.Template, Several: request.Several}
+		options.Threshold, options.Labels = model.Threshold{}, &model.Labels{Names: request.Labels, Template: request.Template, Several: request.Several}
 		err = h.queue(r.Context(), len(request.Input)*len(request.Labels), func() (err error) {
 			answers, err = h.model.PredictAll(r.Context(), request.Input, options)
 			return err

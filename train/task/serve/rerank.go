@@ -3,6 +3,7 @@ package serve
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/heed-go/heed/internal/setting"
@@ -54,7 +55,7 @@ func (a *openAI) rerank(w http.ResponseWriter, r *http.Request, q *openAIRequest
 	results := make([]object, len(ranked))
 	for i, found := range ranked {
 		if found.Err != nil {
-			return setting.Errorf("%s: %w", setting.Path("documents"), errors.Unwrap(found.Err))
+			return setting.Errorf("%s: %w", setting.Path(fmt.Sprintf("documents[%d]", found.Index)), errors.Unwrap(found.Err))
 		}
 		results[i] = object{"index": found.Index, "relevance_score": found.Score}
 		if q.ReturnDocuments {

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/train/model"
+	"github.com/heed-go/heed/train/task"
 )
 
 // A rerankAnswer is an answer to a request for a ranking.
@@ -110,6 +113,20 @@ func TestWrongRerank(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if got := rerank(t, labels.URL, `{"query": "a", "documents": ["a"]}`, 400); !strings.Contains(got.Error.Message, "only models that score two texts") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A document that the model can't read is named.
+func TestUnreadDocument(t *testing.T) {
+	c := must.Get(task.Named("regression", 0))(t)
+	c.Data.File, c.Data.Columns = filepath.Join(t.TempDir(), "rows.tsv"), []string{"query", "document", "label"}
+	must.Do(t, os.WriteFile(c.Data.File, []byte("query\tdocument\tlabel\n"+strings.Repeat("a cat\ta dog\t1\na cat\tthe cat\t0\n", 20)), 0o666))
+	_, s := startOpenAI(t, small(t, c), Options{})
+	if got := rerank(t, s.URL, `{"query": "a\tcat", "documents": ["a\tdog", ""]}`, 400); got.Error.Param != "documents[1]" || !strings.Contains(got.Error.Message, "two texts") {
+		t.Errorf("%+v", got)
+	}
+	if got := rerank(t, s.URL, `{"query": "a\tcat", "documents": ["a\tdog"]}`, 200); len(got.Results) != 1 || got.Usage.Total != 5 {
 		t.Errorf("%+v", got)
 	}
 }
