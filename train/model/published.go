@@ -138,7 +138,7 @@ func (s publishedStart) config([]data.Rule) (Config, error) {
 // head returns how the states of a text's tokens become one vector.
 func (s publishedStart) head() HeadConfig {
 	if c := s.model.Classifier; c != nil {
-		return HeadConfig{Pooling: c.Pooling, Pad: c.Pad}
+		return HeadConfig{Pooling: c.Pooling, Pad: c.Pad, Decoder: c.Decoder}
 	}
 	return HeadConfig{Pooling: s.model.Pooling, Normalize: s.model.Normalize}
 }
