@@ -135,6 +135,9 @@ func (c Config) write(dtype tensor.Dtype) (*keys, error) {
 		k.values["is_causal"] = false
 	}
 	w.tokens(k)
+	if w.Sequence != nil && len(w.End) == 1 {
+		k.values["eos_token_id"] = w.End[0] // the reference library's classifier looks for an id, not for a list
+	}
 	h, _ := heads.Get(c.Head)
 	if a.config(k, &w); h.outputs != nil {
 		h.outputs(k, &w, a)
