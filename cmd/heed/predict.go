@@ -57,9 +57,19 @@ and unknown if they are true, and with alternatives if --top is given. If tags m
 I-PER do, it has spans, a list of objects with label, start, end and text: start and end count bytes of
 the input. Without an answer, it has input and error.
 
+A published model for tokens (ForTokenClassification) answers with a tag for each word, and its spans have a
+score, too. It reads a long text in windows that overlap, so nothing is cut.
+
+A model of several labels (multilabel) answers with the labels that reach their thresholds, with the
+separator of its training file between them, or | if there was none. With --top N, a line has the N labels
+with the highest scores. With --json, answer is a list, and scores has the score of each label.
+
 With --labels, a model of natural language inference chooses among labels that it hasn't learned: it says
 how likely a text entails the sentence "This example is LABEL." or another --template. With --several, more
 than one label may be right, or none: a line has all labels, each with a probability of its own.
+
+A published model that translates or summarises answers with the beams and the rules of its
+generation_config.json; --prompt-name, --source-language and --target-language choose among what it knows.
 
 With two labels, --threshold fraud=0.2 answers fraud if its probability is at least 0.2, and otherwise the
 other label.
@@ -68,7 +78,7 @@ Without inputs, heed answers each line of standard input as soon as it arrives. 
 are a column of a TSV, CSV, JSONL or CoNLL file, which may be compressed with gzip. The file is written
 back with an additional column of answers, in the same encoding, and compressed only if the name of
 --out ends in .gz. In TSV, an answer with a tab or a line break is quoted. In JSONL, each object gets the
-key "answer", which is null without an answer. In CoNLL, the line of each token gets its tag, or "_"
+key "answer", which is null without an answer, and a list for several labels. In CoNLL, the line of each token gets its tag, or "_"
 without an answer. With --top, further columns are probability, answer_2, probability_2 and so on. With
 --json, heed writes only the objects, one per row.
 
@@ -80,17 +90,22 @@ of such inputs. Put -- before inputs that begin with a dash.`,
 		Example: `  heed predict runs/reverse gorgonia attention
   heed predict runs/words --beam 5 --top 3 < words.txt
   heed predict runs/mails --data new.csv --top 2 --out answered.csv
+  heed predict models/opus-mt-en-ROMANCE --target-language fra 'The king is here.'
+  heed predict models/t5-small --prompt-name summarization < article.txt
   heed predict runs/payments --threshold fraud=0.2 < payments.txt
   heed predict models/nli --labels sport,politics --template 'This text is about {}.' 'They won the cup'
   heed predict runs/mails --json 'The parcel is late' | jq .probability
+  heed predict models/ner --json --entities simple 'Ann Lee lives in Oslo' | jq .spans
   printf 'Who?\tBob.\n' | heed predict runs/answers`,
 		Args:    takes("a run folder, then inputs or none to read standard input", cobra.MinimumNArgs(1)),
 		PreRunE: func(cmd *cobra.Command, args []string) error { return p.check(cmd.Flags(), args[0], args[1:]) },
 		RunE:    func(cmd *cobra.Command, args []string) error { return p.run(cmd, args[0], args[1:]) },
 	}
 	f := cmd.Flags()
-	f.IntVar(&p.options.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
+	f.IntVar(&p.options.Beam, "beam", 0, beamHelp)
+	languageFlags(f)
 	f.IntVar(&p.options.Top, "top", 0, "number of likeliest answers to print, each with its probability")
+	choose(f, "entities", &p.options.Entities, "how a published model's tags become entities: %s; all but words are as in transformers' pipeline (default words)")
 	thresholdFlag(f, &p.options.Threshold)
 	p.labelFlags(f)
 	f.BoolVar(&p.asJSON, "json", false, "print a JSON object per input")
@@ -322,6 +337,9 @@ func (p *prediction) file(w io.Writer) error {
 			return []any{json.Number(a.Text)}
 		}
 		values := make([]any, len(added)) // there may be fewer alternatives
+		if a.Labels != nil && p.options.Top == 0 {
+			return []any{labelList(a)}
+		}
 		for i, field := range fields(a, func(s string) string { return s }) {
 			if values[i] = field; i%2 == 1 {
 				values[i] = json.Number(field)
@@ -330,6 +348,14 @@ func (p *prediction) file(w io.Writer) error {
 		return values
 	})
 }
+
+// A labelList has several labels: an array in JSONL, and otherwise a text.
+type labelList model.Answer
+
+func (l labelList) String() string { return l.Text }
+
+// MarshalJSON encodes the labels as an array.
+func (l labelList) MarshalJSON() ([]byte, error) { return json.Marshal(l.Labels) }
 
 // fitsRows returns an error if the name of --out ends like another form than the one that heed writes. With --json,
 // heed writes JSONL, and otherwise the form of --data.
