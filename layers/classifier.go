@@ -44,8 +44,8 @@ type SequenceClassifierConfig struct {
 }
 
 // A RereadConfig describes the decoder of a SequenceClassifier (Lewis et al., BART, 2020). It has the encoder's
-// embeddings, and blocks like the encoder's, which also attend to the encoder's output. It reads the same ids, one place
-// to the right: the last id is left out.
+// embeddings, and blocks like the encoder's, which also attend to the encoder's output. It reads the same ids, one
+// place to the right: the last id is left out.
 type RereadConfig struct {
 	Layers int `json:"layers,omitzero"` // number of blocks; Model.Layers if 0
 	Start  int `json:"start"`           // the first id that the decoder reads
