@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
@@ -17,11 +18,13 @@ import (
 // To classify every position instead, as in tagging, use an Encoder with Outputs.
 type SequenceClassifier struct {
 	Encoder   *Encoder   // without a head
+	Decoder   *Decoder   // without a head; nil for none
 	Transform *Transform // before the head; nil for none
 	Head      *Linear    // (Outputs, Dim)
 
 	pooling Pooling
 	pad     *int
+	start   int // the first id that the decoder reads
 	softcap float64
 	factor  float64 // HeadScale
 }
@@ -36,6 +39,16 @@ type SequenceClassifierConfig struct {
 	// the last other id or, if there is none, the first. nil means none. Published decoders need it, whose padding may
 	// also be the token that ends a text.
 	Pad *int `json:"pad,omitzero"`
+
+	Decoder *RereadConfig `json:"decoder,omitzero"` // a decoder whose states are pooled in place of the encoder's; nil for none
+}
+
+// A RereadConfig describes the decoder of a SequenceClassifier (Lewis et al., BART, 2020). It has the encoder's
+// embeddings, and blocks like the encoder's, which also attend to the encoder's output. It reads the same ids, one
+// place to the right: the last id is left out.
+type RereadConfig struct {
+	Layers int `json:"layers,omitzero"` // number of blocks; Model.Layers if 0
+	Start  int `json:"start"`           // the first id that the decoder reads
 }
 
 // UnmarshalJSON replaces the configuration with the one in data. It returns an error if data has an unknown field or
@@ -50,7 +63,7 @@ func (c *SequenceClassifierConfig) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// NewSequenceClassifier makes a SequenceClassifier with the scopes encoder, transform and head.
+// NewSequenceClassifier makes a SequenceClassifier with the scopes encoder, decoder, transform and head.
 func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClassifier, error) {
 	name := p.scopeName("sequence classifier")
 	if err := positive(name, size{"Outputs", c.Model.Outputs}); err != nil {
@@ -74,6 +87,17 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 	var err error
 	if s.Encoder, err = NewEncoder(p.Scope("encoder"), encoder); err != nil {
 		return nil, err
+	}
+	if d := c.Decoder; d != nil {
+		if s.Encoder.Embedding == nil || encoder.Segments > 0 {
+			return nil, fmt.Errorf("%s: with a Decoder, the Model must have a Vocab and no Segments, got %d and %d", name, encoder.Vocab, encoder.Segments)
+		}
+		s.start, encoder.Layers = d.Start, cmp.Or(d.Layers, encoder.Layers)
+		t, err := newTrunk(p.Scope("decoder"), "decoder", encoder, s.Encoder.Embedding.Weight, NewCrossDecoderBlock)
+		if err != nil {
+			return nil, err
+		}
+		s.Decoder = &Decoder{t}
 	}
 	p = p.withInit(c.Model.Init)
 	if s.Transform, err = newTransform(p.Scope("transform"), c.Model.Dim, c.Model.Dim, c.Model.Transform, c.Model.Block.Norm); err != nil {
@@ -99,6 +123,9 @@ func (s *SequenceClassifier) Forward(b *Build, x *G.Node, m Mask) (*G.Node, erro
 // Features is like Forward, but leaves out the head: it returns the head's input, of shape (B, Dim).
 func (s *SequenceClassifier) Features(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	states, err := s.Encoder.Forward(b, x, m) // (B, T) or (B, T, D) -> (B, T, D)
+	if err == nil && s.Decoder != nil {
+		states, err = s.reread(b, x, states, m)
+	}
 	lengths := m.KeyLengths
 	if err == nil && s.pad != nil && x.Dtype() == tensor.Int {
 		lengths, err = ops.Unpadded(b.Env(), x, lengths, *s.pad) // (B, T) -> (B)
@@ -110,4 +137,20 @@ func (s *SequenceClassifier) Features(b *Build, x *G.Node, m Mask) (*G.Node, err
 		return nil, err
 	}
 	return headInput(b, x, s.Transform, s.factor)
+}
+
+// reread returns the decoder's states for ids and the encoder's output: (B, T), (B, T, D) -> (B, T, D).
+func (s *SequenceClassifier) reread(b *Build, ids, memory *G.Node, m Mask) (*G.Node, error) {
+	if ids.Dtype() != tensor.Int {
+		return nil, fmt.Errorf("%s: a classifier with a decoder needs ids, because the decoder reads them too, got %v of shape %v", s.Decoder.name, ids.Dtype(), ids.Shape())
+	}
+	shifted, err := ops.Shift(b.Env(), ids, s.start)
+	if err != nil {
+		return nil, err
+	}
+	x, err := s.Decoder.decode(b, shifted, memory, Mask{}, m)
+	if err != nil {
+		return nil, err
+	}
+	return s.Decoder.Norm.Forward(b, x)
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -51,7 +53,50 @@ func TestGradientsOfSequenceClassifier(t *testing.T) {
 			return c.node(mean(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", []int{2, 0}, 2), layers.CrossEntropyOptions{})))
 		}})
 	}
+	for name, positions := range map[string]layers.PositionsConfig{"learned": layers.Learned{MaxLen: 5}, "relative bias": layers.RelativeBias{Buckets: 4, MaxDistance: 5}} {
+		cases = append(cases, gradientCase{"decoder, " + name, func(c *bench) *G.Node {
+			s := newRereader(c, c.p, positions)
+			y := c.node(s.Forward(c.b, c.ints("ids", []int{1, 4, 3, 3, 0, 0, 6, 1}, 2, 4), layers.Mask{KeyLengths: c.lengths(3, 4)}))
+			return c.node(mean(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", []int{2, 0}, 2), layers.CrossEntropyOptions{})))
+		}})
+	}
 	checkGradients(t, cases)
+}
+
+// newRereader makes a classifier with a decoder of two blocks.
+func newRereader(t testing.TB, p *layers.Params, positions layers.PositionsConfig) *layers.SequenceClassifier {
+	t.Helper()
+	return must.Get(layers.NewSequenceClassifier(p, layers.SequenceClassifierConfig{
+		Model:   layers.ModelConfig{Vocab: 7, Positions: positions, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Outputs: 3},
+		Pooling: layers.LastPooling, Decoder: &layers.RereadConfig{Layers: 2, Start: 5},
+	}))(t)
+}
+
+// TestRereading compares a classifier with a decoder with an EncoderDecoder that has the same weights and reads the ids
+// behind the start as its target, and whose head is the classifier's.
+func TestRereading(t *testing.T) {
+	p, q := newParams(t), newParams(t)
+	s := newRereader(t, p, layers.NoPositions{})
+	pair := must.Get(layers.NewEncoderDecoder(q, layers.EncoderDecoderConfig{
+		Model:  layers.ModelConfig{Vocab: 7, Positions: layers.NoPositions{}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Outputs: 3},
+		Shared: true, DecoderLayers: 2,
+	}))(t)
+	for _, w := range q.All() {
+		name := w.Name
+		switch {
+		case name == "embedding.weight":
+			name = "encoder.embedding.weight"
+		case strings.HasPrefix(name, "decoder.head."):
+			name = strings.TrimPrefix(name, "decoder.")
+		}
+		must.Do(t, tensor.Copy(w.Value, p.Get(name).Value))
+	}
+	ids := []int{1, 4, 3, 6, 6, 2, 0, 0} // the second text has two
+	c := newBench(t)
+	want := read(t, c.node(pair.Forward(c.b, c.ints("ids", ids, 2, 4), c.ints("target", []int{5, 1, 4, 3, 5, 6, 2, 0}, 2, 4), layers.Mask{KeyLengths: c.lengths(4, 2)})))[0] // (2, 4, 3)
+	c = newBench(t)
+	got := read(t, c.node(s.Forward(c.b, c.ints("ids", ids, 2, 4), layers.Mask{KeyLengths: c.lengths(4, 2)})))[0]
+	near(t, "logits", got, append(slices.Clone(want[9:12]), want[15:18]...), 1e-14)
 }
 
 func classifierSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
@@ -115,6 +160,10 @@ func TestSequenceClassifierErrors(t *testing.T) {
 		{"Pad", make(func(c *config) { c.Pad = new(int) }), []string{"sequence classifier s", "Pad needs the pooling last, got mean"}},
 		{"Transform", make(func(c *config) { c.Model.Transform = &layers.TransformConfig{Activation: 9} }), []string{"transform s.transform", "no activation 9"}},
 		{"LogitSoftcap", make(func(c *config) { c.Model.LogitSoftcap = -1 }), []string{"sequence classifier s", "LogitSoftcap", "got -1"}},
+		{"Decoder without ids", make(func(c *config) { c.Model.Vocab, c.Decoder = 0, &layers.RereadConfig{} }), []string{"sequence classifier s", "Vocab", "got 0 and 0"}},
+		{"Decoder with segments", make(func(c *config) { c.Model.Segments, c.Decoder = 2, &layers.RereadConfig{} }), []string{"no Segments", "got 7 and 2"}},
+		{"decoder's layers", make(func(c *config) { c.Decoder = &layers.RereadConfig{Layers: -1} }), []string{"decoder s.decoder", "Layers", "-1"}},
+		{"embeddings", err(newRereader(t, c.p.Scope("d"), layers.NoPositions{}).Forward(c.b, c.in("x", 2, 2, 4), layers.Mask{})), []string{"d.decoder", "needs ids", "float64"}},
 		{"Vocab", make(func(c *config) { c.Model.Vocab = -1 }), []string{"encoder s.encoder", "Vocab"}},
 		{"too long", err(s.Forward(c.b, c.ints("long", []int{1, 2, 3, 4, 5, 6}, 1, 6), layers.Mask{})), []string{"s.encoder.positions", "at most 5"}},
 		{"lengths' shape", err(s.Forward(c.b, ids, layers.Mask{KeyLengths: c.ints("three", []int{1, 1, 1}, 3)})), []string{"Mask.KeyLengths", "(2)", "(3)"}},

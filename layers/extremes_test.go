@@ -127,7 +127,7 @@ func TestExtremes(t *testing.T) {
 	model := layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 2, Positions: layers.Learned{MaxLen: 3}, Block: block, Dropout: 0.1, Init: init, EmbeddingInit: init, Transform: &layers.TransformConfig{Activation: layers.Tanh, Norm: true}, LogitSoftcap: 3, HeadScale: 0.5}
 	model.Variants = []layers.BlockVariant{{Blocks: []int{0}, Window: mask.Window, FeedForward: &feedForward}}
 	model.Projection = &layers.ProjectionConfig{Dim: 4}
-	classifier := layers.SequenceClassifierConfig{Model: model, Pooling: layers.LastPooling, Pad: new(2)}
+	classifier := layers.SequenceClassifierConfig{Model: model, Pooling: layers.LastPooling, Pad: new(2), Decoder: &layers.RereadConfig{Layers: 1, Start: 2}}
 	classifier.Model.Outputs = 3
 
 	// decode applies a decoder that differs from model.
@@ -219,6 +219,11 @@ func TestExtremes(t *testing.T) {
 		}),
 		trying(classifier, func(r *trial, c layers.SequenceClassifierConfig) *G.Node {
 			return got(got(layers.NewSequenceClassifier(r.p, c)).Forward(r.b, r.ids(), layers.Mask{}))
+		}),
+		trying(*classifier.Decoder, func(r *trial, c layers.RereadConfig) *G.Node {
+			s := classifier
+			s.Decoder = &c
+			return got(got(layers.NewSequenceClassifier(r.p, s)).Forward(r.b, r.ids(), layers.Mask{}))
 		}),
 		trying(layers.Build{Training: true, Adapter: &layers.Adapter{}}, func(r *trial, c layers.Build) *G.Node {
 			r.b.Training, r.b.Seed, r.b.Runs, r.b.Cores = c.Training, c.Seed, c.Runs, c.Cores

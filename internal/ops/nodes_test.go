@@ -113,6 +113,7 @@ func TestAttributesTellNodesApart(t *testing.T) {
 		add(fmt.Sprint("scale ", by))(ops.Scale(e, x, by))
 	}
 	for _, base := range []float64{100, 1000} {
+		add(fmt.Sprint("shift ", base))(ops.Shift(e, g.ints(4), int(base)))
 		add(fmt.Sprint("waves ", base))(ops.AddWaves(e, x, g.ints(4), base, false))
 		add(fmt.Sprint("waves in halves ", base))(ops.AddWaves(e, x, g.ints(4), base, true))
 		add(fmt.Sprint("waves from 0 ", base))(ops.AddWaves(e, x, nil, base, false))

@@ -55,7 +55,7 @@ type Config struct {
 	Model      layers.ModelConfig               // for "classes", the same as Classifier.Model
 	Classifier *layers.SequenceClassifierConfig // for "classes"; otherwise nil
 	Sequence   *layers.EncoderDecoderConfig     // for "sequence", without its Model, which is the field Model; otherwise nil
-	MaxLen     int                              // largest number of tokens of an input, and of an answer; 2³¹ − 1 for no limit
+	MaxLen     int                              // largest number of tokens of an input, and of an answer; 2²⁴ for no limit
 	Start, Pad int                              // the ids of the first token of a text and of padding; −1 for none
 	End        []int                            // ids that end a text
 	Labels     []string                         // for "classes" and "tags", their names

@@ -12,10 +12,11 @@ import (
 // token has.
 var bart = architecture{
 	class: "BartForConditionalGeneration", prefix: "model.", aliases: bartAliases,
-	defaults: `{"vocab_size": 50265, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2, "forced_eos_token_id": 2, ` + bartDefaults,
+	defaults: `{"vocab_size": 50265, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2, "forced_eos_token_id": 2, "num_labels": 3, ` + bartDefaults,
 	model:    layers.ModelConfig{Tied: true, TiedBias: true, EmbeddingNorm: true, Block: layers.BlockConfig{PostNorm: true}},
 	config:   func(k *keys, c *Config) { k.bart(c); k.learned("max_position_embeddings", c, 0) },
-	names:    bartNames(true), heads: bartHeads,
+	names:    bartNames(true), heads: joined(bartHeads, map[string][]string{"classes": {"transform.linear classification_head.dense", "head classification_head.out_proj"}}),
+	classifier: layers.SequenceClassifierConfig{Pooling: layers.LastPooling, Model: layers.ModelConfig{Transform: &layers.TransformConfig{Activation: layers.Tanh}}},
 }
 
 // mbart is the architecture of mBART and mBART-50: BART with pre-norm blocks.

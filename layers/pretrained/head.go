@@ -111,6 +111,12 @@ func (c *Config) setHead(k *keys, name string, a architecture) {
 	if c.Classifier != nil { // config has set it
 		classifier = *c.Classifier
 	}
+	if s := c.Sequence; s != nil {
+		classifier.Decoder = &layers.RereadConfig{Layers: s.DecoderLayers, Start: c.Search.Start}
+		if name == "classes" && c.Search.Start < 0 {
+			k.invalid("decoder_start_token_id", "the id of a token")
+		}
+	}
 	if *c = c.States(); h.outputs == nil {
 		return
 	}

@@ -268,12 +268,12 @@ func (c Config) Memory(dtype tensor.Dtype) (weights, perToken int) {
 	if r, ok := m.Positions.(layers.RelativeBias); ok { // of a half
 		numbers = sum(numbers, memory.Product(r.Buckets, a.Heads))
 	}
-	if s := c.Sequence; s != nil { // the blocks of the decoder have attention twice
-		numbers = sum(numbers, sum(memory.Product(c.decoderLayers(), sum(memory.Product(2, attention), matrices(f))), memory.Product(learnedLen(m), m.Dim)))
-		if !s.Shared {
+	if n := c.decoderLayers(); n > 0 { // the blocks of the decoder have attention twice
+		numbers = sum(numbers, sum(memory.Product(n, sum(memory.Product(2, attention), matrices(f))), memory.Product(learnedLen(m), m.Dim)))
+		if s := c.Sequence; s != nil && !s.Shared {
 			numbers = sum(numbers, memory.Product(cmp.Or(s.TargetVocab, m.Vocab), m.Dim))
 		}
-		return memory.Product(numbers, width), memory.Product(c.decoderLayers(), perToken, width)
+		return memory.Product(numbers, width), memory.Product(n, perToken, width)
 	}
 	return memory.Product(numbers, width), memory.Product(m.Layers, perToken, width)
 }

@@ -117,6 +117,10 @@ func (c Config) write(dtype tensor.Dtype) (*keys, error) {
 	}
 	c.Model = settled(c.Model, c.Head)
 	w, k := c, newKeys()
+	if c.Classifier != nil && c.Classifier.Decoder != nil {
+		d := c.Classifier.Decoder
+		w.Sequence, w.Search.Start = &layers.EncoderDecoderConfig{DecoderLayers: d.Layers, Shared: true}, d.Start
+	}
 	k.values["model_type"], k.values["dtype"], k.values["architectures"] = c.Type, dtype.String(), []string{a.classFor(c.Head)}
 	w.windows(func(w **layers.Window) {
 		switch {
@@ -131,6 +135,9 @@ func (c Config) write(dtype tensor.Dtype) (*keys, error) {
 		k.values["is_causal"] = false
 	}
 	w.tokens(k)
+	if w.Sequence != nil && len(w.End) == 1 {
+		k.values["eos_token_id"] = w.End[0] // the reference library's classifier looks for an id, not for a list
+	}
 	h, _ := heads.Get(c.Head)
 	if a.config(k, &w); h.outputs != nil {
 		h.outputs(k, &w, a)
@@ -196,6 +203,9 @@ func members(c Config) (map[string]any, error) {
 	flat := map[string]any{}
 	if c.Classifier != nil {
 		flat["pooling"] = c.Classifier.Pooling.String()
+		if d := c.Classifier.Decoder; d != nil {
+			flat["decoder.layers"], flat["decoder.start"] = c.decoderLayers(), d.Start
+		}
 	}
 	var walk func(prefix string, tree map[string]any)
 	walk = func(prefix string, tree map[string]any) {

@@ -82,12 +82,15 @@ func (c Config) pair() layers.EncoderDecoderConfig {
 	return pair
 }
 
-// decoderLayers returns the number of a decoder's blocks after an encoder, or 0 if there is none.
+// decoderLayers returns the number of blocks of a decoder after an encoder, or 0 if there is none.
 func (c Config) decoderLayers() int {
-	if c.Sequence == nil {
-		return 0
+	switch {
+	case c.Sequence != nil:
+		return cmp.Or(c.Sequence.DecoderLayers, c.Model.Layers)
+	case c.Classifier != nil && c.Classifier.Decoder != nil:
+		return cmp.Or(c.Classifier.Decoder.Layers, c.Model.Layers)
 	}
-	return cmp.Or(c.Sequence.DecoderLayers, c.Model.Layers)
+	return 0
 }
 
 // search copies the members of generation_config.json that only models for sequences have.

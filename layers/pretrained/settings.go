@@ -89,7 +89,7 @@ var settings = map[string][]setting{
 	"cohere2":    {{keys: "id2label num_labels problem_type", why: "belongs to a head that doesn't open"}},
 	"t5":         {{keys: "id2label num_labels problem_type", why: "belongs to a head that doesn't open"}, {keys: "is_encoder_decoder", why: "the head says it"}, {keys: "is_causal", only: `true`}},
 	"mt5":        {{keys: "id2label num_labels problem_type", why: "belongs to a head that doesn't open"}, {keys: "is_encoder_decoder", why: "the head says it"}, {keys: "is_causal", only: `true`}},
-	"bart":       {{keys: "id2label num_labels problem_type", why: "belongs to a head that doesn't open"}, {keys: "decoder_layerdrop encoder_layerdrop", why: "only for training"}, {keys: "is_causal", only: `true`}},
+	"bart":       {{keys: "decoder_layerdrop encoder_layerdrop", why: "only for training"}, {keys: "is_causal", only: `true`}},
 	"mbart":      {{keys: "id2label num_labels problem_type", why: "belongs to a head that doesn't open"}, {keys: "decoder_layerdrop encoder_layerdrop", why: "only for training"}, {keys: "is_causal", only: `true`}},
 	"marian":     {{keys: "id2label num_labels problem_type", why: "belongs to a head that doesn't open"}, {keys: "decoder_layerdrop encoder_layerdrop", why: "only for training"}, {keys: "is_causal", only: `true`}},
 	"pegasus":    {{keys: "id2label num_labels problem_type", why: "belongs to a head that doesn't open"}, {keys: "decoder_layerdrop encoder_layerdrop", why: "only for training"}, {keys: "is_causal", only: `true`}},

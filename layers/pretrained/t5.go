@@ -46,6 +46,8 @@ var t5Aliases = map[string]string{"hidden_size": "d_model", "num_attention_heads
 var t5Model = layers.ModelConfig{NoBias: true, EmbeddingScale: 1, Positions: layers.RelativeBias{}, Block: layers.BlockConfig{
 	Attention: layers.AttentionConfig{Scale: 1, NoBias: true}, FeedForward: layers.FeedForwardConfig{NoBias: true}, Norm: layers.NormConfig{Kind: "rms"}}}
 
+const noLimit = 1 << 24 // a Config.MaxLen
+
 // t5 copies the keys that T5 and mT5 share.
 func (k *keys) t5(c *Config) {
 	m, a, f := c.parts()
@@ -58,7 +60,7 @@ func (k *keys) t5(c *Config) {
 	if b.MaxDistance <= b.Buckets/2 {
 		k.invalid("relative_attention_max_distance", fmt.Sprintf("above half of relative_attention_num_buckets (%d)", b.Buckets))
 	}
-	c.MaxLen = maxInt // there is no limit
+	c.MaxLen = noLimit
 	if k.get("is_encoder_decoder"); k.writing {
 		k.values["is_encoder_decoder"] = c.Head == "sequence"
 		activation := activations[slices.IndexFunc(activations, func(e choices.Entry[layers.Activation]) bool { return e.Value == f.Activation })].Name

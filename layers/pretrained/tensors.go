@@ -39,7 +39,11 @@ func (c Config) tensors(p *layers.Params) ([]layers.Tensor, error) {
 		if !c.Model.Block.FeedForward.Gated {
 			line = strings.Replace(line, "DenseReluDense.wi_1", "DenseReluDense.wi", 1)
 		}
-		add(line, h.scope, prefixes...)
+		scope := h.scope
+		if strings.HasPrefix(line, "encoder.") || strings.HasPrefix(line, "decoder.") {
+			scope = ""
+		}
+		add(line, scope, prefixes...)
 	}
 	for _, line := range a.heads[c.Head] {
 		if strings.HasPrefix(line, "prefix ") {

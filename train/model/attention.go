@@ -87,6 +87,8 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	for _, w := range weights {
 		l := AttentionLayer{Name: w.layer, Meaning: r.self, Rows: r.source, Columns: r.source}
 		switch {
+		case r.read == nil && strings.HasSuffix(w.layer, ".cross"):
+			l.Meaning = "each position, where the decoder reads the symbol before it (rows), attends to the source (columns)"
 		case strings.HasSuffix(w.layer, ".cross"):
 			l.Meaning = "each symbol written (rows) attends to the source (columns)"
 			l.Rows = r.written

@@ -49,8 +49,15 @@ type Config struct {
 // HeadConfig describes what follows the layers in models with one answer per text.
 type HeadConfig struct {
 	Pooling   layers.Pooling `json:"pooling,omitzero"`   // their mean if zero
-	Pad       *int           `json:"pad,omitzero"`       // see layers.SequenceClassifierConfig
+	Pad       *int           `json:"pad,omitzero"`       // see layers.SequenceClassifierConfig, also for Decoder
 	Normalize bool           `json:"normalize,omitzero"` // for kind embed: divide the vector by its length
+
+	Decoder *layers.RereadConfig `json:"decoder,omitzero"`
+}
+
+// classifier returns the configuration of a network with one answer per text.
+func (c Config) classifier() layers.SequenceClassifierConfig {
+	return layers.SequenceClassifierConfig{Model: c.Model, Pooling: c.Head.Pooling, Pad: c.Head.Pad, Decoder: c.Head.Decoder}
 }
 
 // From names a run or a published model, whose weights are the initial weights of this run, and says which of them are

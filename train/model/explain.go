@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,6 +52,9 @@ func (m *Model) Explain(input, label, against string) ([]Contribution, error) {
 	weights, err := m.contrast(label, against)
 	if err != nil {
 		return nil, err
+	}
+	if m.Config.Head.Decoder != nil {
+		return nil, errors.New("a classifier whose decoder reads the text again can't be explained")
 	}
 	b, encoded := m.encode(input)
 	if encoded.Err != nil {

@@ -136,7 +136,8 @@ func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
 		if s.model.Labels = c.Task.Classes; k == data.KindRegression {
 			s.model.Labels, factor, mean = []string{""}, cmp.Or(c.Task.Scale, 1), c.Task.Mean
 		}
-		s.model.Classifier = &layers.SequenceClassifierConfig{Model: c.Model, Pooling: c.Head.Pooling, Pad: c.Head.Pad}
+		classifier := c.classifier()
+		s.model.Classifier = &classifier
 	}
 	if factor == 1 && mean == 0 {
 		return s, p, nil

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -116,15 +117,19 @@ func (m *Model) tune(fresh []string) (err error) {
 	if c.Solved() {
 		scopes = scopes[:1]
 	}
+	part, blocks := "encoder.", c.Model.Layers // the part with the last blocks
+	if d := c.Head.Decoder; d != nil {
+		part, blocks = "decoder.", cmp.Or(d.Layers, blocks)
+	}
 	if n := c.tunedBlocks(); n > 0 {
 		scopes = append(scopes, "norm")
-		for i := c.Model.Layers - n; i < c.Model.Layers; i++ {
+		for i := blocks - n; i < blocks; i++ {
 			scopes = append(scopes, fmt.Sprintf("blocks.%d", i))
 		}
 	}
 	var trained []string
 	for _, q := range m.Params.All() {
-		name := strings.TrimPrefix(q.Name, "encoder.")
+		name := strings.TrimPrefix(q.Name, part)
 		if slices.Contains(fresh, q.Name) || slices.ContainsFunc(scopes, func(scope string) bool { return strings.HasPrefix(name, scope+".") }) {
 			trained = append(trained, q.Name)
 			continue

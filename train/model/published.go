@@ -162,7 +162,7 @@ func PublishedTasks() iter.Seq2[string, Config] {
 // head returns how the states of a text's tokens become one vector.
 func (s publishedStart) head() HeadConfig {
 	if c := s.model.Classifier; c != nil {
-		return HeadConfig{Pooling: c.Pooling, Pad: c.Pad}
+		return HeadConfig{Pooling: c.Pooling, Pad: c.Pad, Decoder: c.Decoder}
 	}
 	return HeadConfig{Pooling: s.model.Pooling, Normalize: s.model.Normalize}
 }

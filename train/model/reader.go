@@ -42,7 +42,7 @@ func (pooledHead) suit(m *pretrained.Config) error {
 // pooled returns the function net of a reader for one output per row: an encoder, pooling over its positions, and a
 // head. It makes the parameters, and sets the model's table.
 func pooled(m *Model) (func(b *layers.Build, inputs G.Nodes) (*G.Node, error), error) {
-	net, err := layers.NewSequenceClassifier(m.Params, layers.SequenceClassifierConfig{Model: m.Config.Model, Pooling: m.Config.Head.Pooling, Pad: m.Config.Head.Pad})
+	net, err := layers.NewSequenceClassifier(m.Params, m.Config.classifier())
 	if err != nil {
 		return nil, err
 	}

@@ -209,6 +209,7 @@ func TestExportFineTuned(t *testing.T) {
 		{data.KindMaskedText, "mpnet-mask", "lora", ""},
 		{data.KindClassification, "llama-classes", "", ""},
 		{data.KindClassification, "bert-classes", "head", ""},
+		{data.KindClassification, "bart-classes", "", ""},
 		{data.KindRegression, "bert-classes", "head", ""},
 		{data.KindClassification, "bert", "", `pooling is "mean", and there it is "first"; transform.activation is not set, and there it is "tanh"`},
 		{data.KindRegression, "llama-classes", "", "the head of a llama has no bias"},

@@ -33,7 +33,7 @@ func TestExtremes(t *testing.T) {
 			Hidden: 4, Init: init, OutputInit: init, Experts: &layers.ExpertsConfig{Count: 4, Top: 2, Scale: 2, Groups: 2, TopGroups: 1, Shared: 2}}}}
 		c.Model.Transform = &layers.TransformConfig{Activation: layers.Tanh}
 		c.Model.Projection = &layers.ProjectionConfig{Dim: 8}
-		c.Head.Pad = new(1)
+		c.Head.Pad, c.Head.Decoder = new(1), &layers.RereadConfig{Layers: 1, Start: 1}
 		c.Data.Validation = 4
 		c.Training.BatchSize, c.Training.MicroBatches, c.Training.StepsPerEpoch = 4, 2, 2
 		c.Training.MaxEpochs, c.Training.Optimizer.Schedule.Decay = 2, 4

@@ -49,6 +49,7 @@ var tunings = []struct {
 	{data.KindMaskedText, "bert", ""}, {data.KindMaskedText, "bert", "head"}, {data.KindMaskedText, "roberta-mask", "lora"}, {data.KindMaskedText, "mpnet-mask", "last:1"}, {data.KindMaskedText, "bert-states", "last:1"},
 	{data.KindClassification, "deberta-v2-mask", ""}, {data.KindTagging, "deberta-mask", "lora"}, {data.KindRegression, "albert-mask", "lora"},
 	{data.KindMaskedText, "deberta-v2-mask", "last:1"}, {data.KindMaskedText, "electra", ""}, {data.KindMaskedText, "electra-mask", "last:1"}, {data.KindMaskedText, "albert-mask", ""},
+	{data.KindClassification, "bart-classes", ""}, {data.KindClassification, "bart-classes", "last:1"}, {data.KindRegression, "bart-classes", "lora"},
 	{data.KindSeq2Seq, "translators/bart", ""}, {data.KindSeq2Seq, "translators/bart", "lora"},
 	{data.KindText, "deepseek_v3", ""}, {data.KindText, "deepseek_v3", "last:1"}, {data.KindText, "gpt_oss", "lora"},
 }

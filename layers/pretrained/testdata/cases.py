@@ -1,7 +1,8 @@
 """The cases of make.py. Each has a config and, if they aren't the defaults: head ("text"), edit (keys of config.json to
 replace or, with None, to remove), files (further JSON files), tensors (a function that changes the dict of tensors), shard
 (the size of shards), first (the smallest id that is drawn), segments (the number of token types), tokens (the largest
-number of tokens) and ends (for each row, how many of its last tokens are the id of padding)."""
+number of tokens), ends (for each row, how many of its last tokens are the id of padding), eos (each row ends with
+eos_token_id) and model (a class in place of that for the head)."""
 import torch
 import transformers as t
 
@@ -240,6 +241,7 @@ cases |= {
     "mt5": dict(config=t.MT5Config(**t5 | dict(num_layers=1, num_decoder_layers=2)), head="sequence", tensors=own_table, edit=dict(tie_word_embeddings=False)),
     "bart": dict(config=t.BartConfig(**halves, **special, scale_embedding=True), head="sequence"),
     "bart-copies": dict(config=t.BartConfig(**halves | dict(encoder_layers=1), **special, activation_function="relu"), head="sequence", tensors=copies),
+    "bart-classes": dict(config=t.BartConfig(**halves | dict(encoder_layers=1, decoder_layers=2), **special, num_labels=3), head="classes", eos=True),
     "mbart": dict(config=t.MBartConfig(**halves, **special, scale_embedding=True), head="sequence"),
     "marian": dict(config=t.MarianConfig(**halves, scale_embedding=True, activation_function="swish", pad_token_id=40, eos_token_id=0, decoder_start_token_id=40, forced_eos_token_id=0), head="sequence"),
     "marian-two": dict(config=t.MarianConfig(**halves | dict(encoder_layers=1), decoder_vocab_size=37, share_encoder_decoder_embeddings=False, pad_token_id=36, eos_token_id=0,

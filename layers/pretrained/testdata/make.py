@@ -141,12 +141,14 @@ def make(name, case):
 
     rng = np.random.default_rng(len(name))
     T = case.get("tokens", LENGTHS[0])
-    vocab = 36 if head == "sequence" else config.vocab_size  # without the id of padding, whose row of an nn.Embedding has no gradient
+    vocab = 36 if head == "sequence" or "eos" in case else config.vocab_size  # without the id of padding, whose row of an nn.Embedding has no gradient
     lengths = [T] + LENGTHS[1:]
     values = dict(ids=torch.tensor(rng.integers(case.get("first", 3), vocab, (B, T))), lengths=torch.tensor(lengths))
     pad = config.pad_token_id
     for b, n in enumerate(lengths):
         values["ids"][b, n:] = 0 if pad is None else pad
+    for b, n in enumerate(lengths if "eos" in case else []):
+        values["ids"][b, n - 1] = config.eos_token_id
     for b, n in enumerate(case.get("ends", [])):  # tokens of the text, which the mask has
         values["ids"][b, lengths[b] - n:lengths[b]] = pad
     if "segments" in case:
