@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/npy"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
@@ -177,11 +178,7 @@ func (v *vectors) write(texts []string, vectors [][]float32) error {
 // end writes what write has held back: with .npy, all.
 func (v *vectors) end() error {
 	if v.form == ".npy" {
-		header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", v.count, len(v.held)/max(1, v.count))
-		header += strings.Repeat(" ", 63-(10+len(header))%64) + "\n" // so that the numbers begin at a multiple of 64 bytes
-		v.out.WriteString("\x93NUMPY\x01\x00")
-		binary.Write(v.out, binary.LittleEndian, uint16(len(header)))
-		v.out.WriteString(header)
+		v.out.WriteString(npy.Header(v.count, len(v.held)/max(1, v.count), ""))
 		binary.Write(v.out, binary.LittleEndian, v.held) // a bufio.Writer keeps the first error
 	}
 	return v.out.Flush()

@@ -57,6 +57,9 @@ and unknown if they are true, and with alternatives if --top is given. If tags m
 I-PER do, it has spans, a list of objects with label, start, end and text: start and end count bytes of
 the input. Without an answer, it has input and error.
 
+A published model for tokens (ForTokenClassification) answers with a tag for each word, and its spans have a
+score, too. It reads a long text in windows that overlap, so nothing is cut.
+
 With --labels, a model of natural language inference chooses among labels that it hasn't learned: it says
 how likely a text entails the sentence "This example is LABEL." or another --template. With --several, more
 than one label may be right, or none: a line has all labels, each with a probability of its own.
@@ -88,6 +91,7 @@ of such inputs. Put -- before inputs that begin with a dash.`,
   heed predict runs/payments --threshold fraud=0.2 < payments.txt
   heed predict models/nli --labels sport,politics --template 'This text is about {}.' 'They won the cup'
   heed predict runs/mails --json 'The parcel is late' | jq .probability
+  heed predict models/ner --json --entities simple 'Ann Lee lives in Oslo' | jq .spans
   printf 'Who?\tBob.\n' | heed predict runs/answers`,
 		Args:    takes("a run folder, then inputs or none to read standard input", cobra.MinimumNArgs(1)),
 		PreRunE: func(cmd *cobra.Command, args []string) error { return p.check(cmd.Flags(), args[0], args[1:]) },
@@ -97,6 +101,7 @@ of such inputs. Put -- before inputs that begin with a dash.`,
 	f.IntVar(&p.options.Beam, "beam", 0, beamHelp)
 	languageFlags(f)
 	f.IntVar(&p.options.Top, "top", 0, "number of likeliest answers to print, each with its probability")
+	choose(f, "entities", &p.options.Entities, "how a published model's tags become entities: %s; all but words are as in transformers' pipeline (default words)")
 	thresholdFlag(f, &p.options.Threshold)
 	p.labelFlags(f)
 	f.BoolVar(&p.asJSON, "json", false, "print a JSON object per input")

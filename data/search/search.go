@@ -69,18 +69,13 @@ func check(row []float32, width int) error {
 	return nil
 }
 
-func length(row []float32) float64 {
-	sum := 0.0
-	for _, x := range row {
-		sum += float64(x) * float64(x)
-	}
-	return math.Sqrt(sum)
-}
+func length(row []float32) float64 { return math.Sqrt(kernel.SumSquares(row)) }
 
-// put sets out to a row or, for cosines, to the vector of length 1 in its direction.
+// put sets out to a row or, for cosines, to the vector of length 1 in its direction. A row whose length is 1 but for
+// rounding stays as it is, so a Row can be added again.
 func (v *Vectors) put(out, row []float32) {
 	scale := length(row)
-	if v.Dot || scale == 0 {
+	if v.Dot || scale == 0 || math.Abs(scale-1) < 2e-7 {
 		copy(out, row)
 		return
 	}

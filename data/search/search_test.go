@@ -112,6 +112,18 @@ func TestTies(t *testing.T) {
 	}
 }
 
+// A program that keeps rows gets the same rows when it adds them again.
+func TestAddAgain(t *testing.T) {
+	var v, again Vectors
+	must.Do(t, v.Add(drawn(rand.New(rand.NewPCG(5, 6)), 1000, 50)...))
+	for i := range v.Len() {
+		must.Do(t, again.Add(v.Row(i)))
+		if !slices.Equal(v.Row(i), again.Row(i)) {
+			t.Fatalf("row %d changes when it is added again", i)
+		}
+	}
+}
+
 func TestAdd(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	var v Vectors

@@ -43,7 +43,7 @@ var floors = [][]string{
 	{"data/tokenizer/internal/models"},
 	{"data/tokenizer/internal/format", "data/tokenizer/internal/patterns", "data/tokenizer/internal/trie"},
 	{"data/tokenizer/internal/characters", "data/tokenizer/internal/pipe"},
-	{"internal/apart", "internal/jsonkeys", "internal/metrics", "internal/must", "internal/setting", "internal/text", "internal/webpage"},
+	{"internal/apart", "internal/jsonkeys", "internal/metrics", "internal/must", "internal/npy", "internal/setting", "internal/text", "internal/webpage"},
 }
 
 // floorOf returns the floor of a package, or -1 if it has none.

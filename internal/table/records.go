@@ -123,6 +123,15 @@ func newRecords(rows rowSource, f form, o Options) (*Records, error) {
 // slice.
 func (r *Records) Wanted() []string { return r.wanted }
 
+// Names returns the names of all fields that Read returns for TSV and CSV, or nil if there is no header. If lines is
+// true, as for JSONL and CoNLL, the last field has the whole row, and the others repeat parts of it.
+func (r *Records) Names() (names []string, lines bool) {
+	if r.form.layout != delimited {
+		return nil, true
+	}
+	return r.header, false
+}
+
 // Close closes the file.
 func (r *Records) Close() error { return r.close() }
 

@@ -76,6 +76,8 @@ type Config struct {
 	Prompts   map[string]string // texts to put in front, by their purpose
 	Prompt    string            // the name of the prompt for texts without a purpose; empty for none
 
+	Similarity string // how embeddings are compared, such as cosine or dot; empty if the folder doesn't say so
+
 	tasks map[string]*keys // for sequences: see For
 }
 

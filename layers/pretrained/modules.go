@@ -85,7 +85,7 @@ func (c *Config) readSentence(fsys fs.FS, modules []module, k *keys) error {
 		c.Prompts[name] = prompt
 	}
 	k.fail(prompts.err)
-	k.copy("default_prompt_name", &c.Prompt)
+	k.copy("default_prompt_name", &c.Prompt, "similarity_fn_name", &c.Similarity)
 	if _, ok := c.Prompts[c.Prompt]; c.Prompt != "" && !ok {
 		k.invalid("default_prompt_name", "the name of one of the prompts")
 	}

@@ -151,7 +151,6 @@ var settings = map[string][]setting{
 	},
 	sentenceFile: {
 		{keys: "__version__ requirements", why: "names versions of libraries"},
-		{keys: "similarity_fn_name", why: "says how vectors are compared, not how they are made"},
 		{keys: "activation_fn keep_in_fp32_modules", why: "belongs to a CrossEncoder"},
 		{keys: "truncate_dim", only: `null`},
 	},

@@ -1,11 +1,14 @@
 package model
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/setting"
 )
 
@@ -18,13 +21,30 @@ import (
 // The error is an *InputError if the model doesn't embed texts, or if it can't read one of them. When ctx is done,
 // Embed returns ctx.Err().
 func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, int, error) {
+	return m.embed(ctx, texts)
+}
+
+// EmbedQueries is like Embed for texts with which others are searched: it puts the prompt named query before each text,
+// if the folder has one. In sentence-transformers, this is encode_query.
+func (m *Model) EmbedQueries(ctx context.Context, texts []string) ([][]float32, int, error) {
+	return m.embed(ctx, texts, "query")
+}
+
+// EmbedDocuments is like Embed for texts among which queries search: it puts the prompt named document, passage or
+// corpus before each text, the first that the folder has. In sentence-transformers, this is encode_document.
+func (m *Model) EmbedDocuments(ctx context.Context, texts []string) ([][]float32, int, error) {
+	return m.embed(ctx, texts, "document", "passage", "corpus")
+}
+
+// embed is Embed with prompts: see vectors.
+func (m *Model) embed(ctx context.Context, texts []string, prompts ...string) ([][]float32, int, error) {
 	if f, ok := m.Network.(filler); ok {
 		m = f.embeds
 	}
 	if err := m.Config.Describe().Embed; err != nil {
 		return nil, 0, &InputError{strings.Join(texts[:min(1, len(texts))], ""), err}
 	}
-	vectors, answers, tokens, err := m.Vectors(ctx, texts)
+	vectors, answers, tokens, err := m.vectors(ctx, texts, prompts...)
 	for _, a := range answers {
 		if err == nil && a.Err != nil {
 			return nil, 0, a.Err
@@ -36,13 +56,24 @@ func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, int, er
 // Vectors returns a vector of each text, what else is known of the text, and the number of tokens that the model read.
 // If an answer has an Err, its vector is nil.
 func (m *Model) Vectors(ctx context.Context, texts []string) (vectors [][]float32, answers []Answer, tokens int, err error) {
+	return m.vectors(ctx, texts)
+}
+
+// vectors is Vectors with the first of the prompts that the folder has, instead of the default prompt.
+func (m *Model) vectors(ctx context.Context, texts []string, prompts ...string) (vectors [][]float32, answers []Answer, tokens int, err error) {
+	prompt := m.prompt
+	for _, name := range slices.Backward(prompts) {
+		if text, ok := m.prompts()[name]; ok {
+			prompt = text
+		}
+	}
 	vectors, answers = make([][]float32, len(texts)), make([]Answer, len(texts))
 	var rows []query
 	for i, text := range texts {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, 0, err
 		}
-		b, answer := m.encode(m.prompt + text)
+		b, answer := m.encode(prompt + text)
 		if answers[i] = answer; answer.Err == nil {
 			rows = append(rows, query{ids: b.Inputs[:b.Lengths[0]], place: i})
 			tokens += b.Lengths[0]
@@ -57,16 +88,47 @@ func (m *Model) Vectors(ctx context.Context, texts []string) (vectors [][]float3
 	return vectors, answers, tokens, nil
 }
 
+// prompts returns the prompts of a published folder, by their names.
+func (m *Model) prompts() map[string]string {
+	if m.published == nil {
+		return nil
+	}
+	return m.published.model.Prompts
+}
+
+// Similarity says how the vectors of texts are compared: cosine, or what a published folder says, such as dot.
+func (m *Model) Similarity() string {
+	if m.published == nil {
+		return "cosine"
+	}
+	return cmp.Or(m.published.model.Similarity, "cosine")
+}
+
+// Sum returns a checksum of what the model's answers depend on: the weights, the settings and the tokenizer of the
+// folder that it was opened from. It reads the weights again.
+func (m *Model) Sum() (string, error) {
+	if m.start == nil {
+		return "", errors.New("the model has no folder yet")
+	}
+	weights, err := m.start.sum()
+	sums := []any{weights, m.int8}
+	switch s := m.start.(type) {
+	case runStart:
+		sums = append(sums, s.id())
+	case interface{ archive() ([]byte, error) }:
+		files, failed := s.archive()
+		sums, err = append(sums, runfolder.Sum(files)), cmp.Or(err, failed)
+	}
+	return runfolder.JSONSum(sums), err
+}
+
 // SetPrompt chooses the text that Embed puts before each text, by its name in the folder's
 // config_sentence_transformers.json, such as query. For a published model that translates or summarises, it chooses the
 // text before each input by its name in the task_specific_params of config.json, such as summarization, with the beams
 // and the rules that stand there. An empty name stands for no text. SetPrompt returns a *ConfigError if there is no such
 // name. Don't call it at the same time as other methods.
 func (m *Model) SetPrompt(name string) error {
-	var prompts map[string]string
-	if m.published != nil {
-		prompts = m.published.model.Prompts
-	}
+	prompts := m.prompts()
 	text, ok := prompts[name]
 	if !ok && name != "" {
 		return setting.Errorf("%s must be one of the model's prompts, %q, got %q", setting.Path("prompt_name"), slices.Sorted(maps.Keys(prompts)), name)

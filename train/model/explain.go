@@ -16,15 +16,17 @@ import (
 	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 )
 
 // A Contribution says what a word of an input did to an answer. The word is Input[Start:End].
 type Contribution struct {
-	Word       string
-	Start, End int
-	Value      float64 // above 0 if the word spoke for the label
+	Word  string  `json:"word"`
+	Start int     `json:"start"`
+	End   int     `json:"end"`
+	Value float64 `json:"value"` // above 0 if the word spoke for the label
 }
 
 // Explain computes gradients at explainSteps inputs, explainRows at once. More at once need more memory.
@@ -95,14 +97,14 @@ func (m *Model) addBaseline(words []Contribution, input string, weights []float6
 // contrast returns the weight of each class's logit in the difference that Explain explains.
 func (m *Model) contrast(label, against string) ([]float64, error) {
 	classes := m.Config.Task.Classes
-	if m.table == nil || classes == nil || m.Config.Spelled {
-		return nil, fmt.Errorf("Explain is for models that classify whole inputs as they are, not for the task %s", m.Config.Task.Name)
+	if err := m.Config.Describe().Explain; err != nil {
+		return nil, err
 	}
 	weights := make([]float64, len(classes))
 	add := func(name string, weight float64) error {
 		i := slices.Index(classes, name)
 		if i < 0 {
-			return fmt.Errorf("the model has no label %q%s", name, text.DidYouMean(name, classes))
+			return setting.Errorf("the model has no label %q%s", name, text.DidYouMean(name, classes))
 		}
 		weights[i] += weight
 		return nil

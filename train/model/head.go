@@ -78,13 +78,15 @@ func (bare) describe(*Config, *Description) {}
 type Description struct {
 	Use string // command of heed that asks the model: predict, generate, chat or embed
 
-	// Why the model can't generate text, embed texts, answer inputs or answer the rows of a file, rank documents, or
-	// choose among labels that it hasn't learned; nil if it can.
-	Generate, Embed, Predict, Rows, Rank, Labels error
+	// Why the model can't generate text, embed texts, answer inputs or answer the rows of a file, rank documents,
+	// choose among labels that it hasn't learned, or explain an answer by words; nil if it can.
+	Generate, Embed, Predict, Rows, Rank, Labels, Explain error
 
 	Top, Beam int    // greatest values of PredictOptions
 	Cut       string // part of an input that the model ignores if it is too long: "the beginning" or "the end"
 	Units     string // units that an answer may be split into, separated by commas; empty for a label or a number
+
+	Entities []string // values of PredictOptions.Entities; nil if the model has no use for it
 
 	// Schema has the JSON schema of the fields of an Answer that not all models have, or that differ.
 	Schema map[string]any
@@ -112,6 +114,7 @@ func (c *Config) Describe() Description {
 	d.Rows = cannot(f.rows, "and can't answer the rows of a file")
 	d.Rank = cannot(false, "and only models that score two texts rank documents")
 	d.Labels = cannot(false, "and only models of inference, which have a label that begins with entail, choose among other labels")
+	d.Explain = cannot(false, "and only labels of whole texts are explained by words")
 	if f.decoder {
 		d.Beam = MaxBeam
 	}

@@ -163,6 +163,7 @@ func (m *Model) Load(dir string) error {
 
 // readStart reads the weights of a start, and what else the model needs.
 func (m *Model) readStart(s start) error {
+	m.start = s
 	loaded, err := s.load(m.Trained(), nil)
 	if err == nil {
 		err = s.complete(m, loaded.Metadata)

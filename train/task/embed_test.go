@@ -48,6 +48,9 @@ func TestEmbedPairs(t *testing.T) {
 			t.Errorf("the score is %s %v and the baseline's %v, want an mrr above 0.8 and below 0.5", s.ScoreName, *s.ValScore, s.Baseline)
 		}
 		m := must.Get(Open(dir))(t)
+		if sum := must.Get(m.Sum())(t); sum == "" || sum != must.Get(must.Get(Open(dir))(t).Sum())(t) {
+			t.Errorf("the sum of the run is %q, and differs when it is opened again", sum)
+		}
 		examples, _, err := ReadExamples(m, c.Data.File)
 		must.Do(t, err)
 		report := judged(t, task, examples, PredictOptions{})

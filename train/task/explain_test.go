@@ -75,5 +75,5 @@ func TestExplainErrors(t *testing.T) {
 		t.Errorf("without an input, got %v, want an InputError", err)
 	}
 	tags := ofRows(t, data.KindTagging, someRows(data.KindTagging)).Model
-	must.Refuse(tags.Explain("a b", "A", ""))(t, "classify whole inputs")
+	must.Refuse(tags.Explain("a b", "A", ""))(t, "only labels of whole texts are explained by words: use heed predict")
 }

@@ -77,6 +77,9 @@ func (h *Handler) operation(path string) object {
 	if h.does.Beam > 1 {
 		requestFields = append(requestFields, "beam", object{"type": "integer", "default": h.model.DefaultBeam(), "minimum": 1, "maximum": o.MaxBeam})
 	}
+	if names := h.does.Entities; names != nil {
+		requestFields = append(requestFields, "entities", object{"enum": names, "default": names[0], "description": "how tags become entities"})
+	}
 	if h.does.Labels == nil {
 		requestFields = append(requestFields,
 			"labels", object{"type": []string{"string", "array"}, "items": textSchema, "minItems": 1, "maxItems": o.MaxInputs, "description": fmt.Sprintf("labels to choose among in place of the model's own; at most %d in all, times the number of inputs", o.MaxInputs)},

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/model"
+)
+
+// An explanation is one call of heed explain.
+type explanation struct {
+	label, against string
+	top            int
+	asJSON         bool
+}
+
+func newExplain() *cobra.Command {
+	var e explanation
+	cmd := &cobra.Command{
+		Use:   "explain DIR [TEXT...]",
+		Short: "Show the words that decided a label",
+		Long: `Print the label of each text, its probability, and the words that spoke for it (+) or against it (-), the
+strongest first. Without texts, heed explains each line of standard input.
+
+DIR is a model that classifies whole texts: a run folder or the folder of a published model. If it learned
+pairs, a text is two with a tab between them. The values of all words add up, nearly, to what the words
+changed in the label's logit minus the mean of all logits or, with --against, minus that label's. They
+are integrated gradients, mixed with what leaving out a word changes in the linear model, if there is
+one. The pages of heed eval --out and of runs show the same values.
+
+With --json, a line is an object with input, answer, probability, label and words, in the order of the
+text: each has word, start, end and value. Put -- before texts that begin with a dash.`,
+		Example: `  heed explain runs/mails 'The parcel is late'
+  heed explain runs/mails --label praise --against complaint --top 5 < mails.txt`,
+		Args: takes("a model folder, then texts or none to read standard input", cobra.MinimumNArgs(1)),
+		PreRunE: func(cmd *cobra.Command, args []string) error {
+			if c, err := readConfig(cmd.Flags(), args[0]); err == nil && c.Describe().Explain != nil {
+				return usagef("%s: %w", args[0], c.Describe().Explain)
+			}
+			return atLeastOne(cmd.Flags(), "top")
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return e.run(cmd, args[0], args[1:]) },
+	}
+	f := cmd.Flags()
+	baseFlag(f)
+	f.StringVar(&e.label, "label", "", "label to explain (default: the answer)")
+	f.StringVar(&e.against, "against", "", "label to compare it with (default: the mean of all)")
+	f.IntVar(&e.top, "top", 10, "number of words to print")
+	f.BoolVar(&e.asJSON, "json", false, "print a JSON object per text")
+	return cmd
+}
+
+// run explains the texts, or the lines of standard input.
+func (e *explanation) run(cmd *cobra.Command, dir string, texts []string) error {
+	m, err := openModel(cmd, dir)
+	if err != nil {
+		return err
+	}
+	explain := func(texts []string) error {
+		answers, err := m.PredictAll(cmd.Context(), texts, model.PredictOptions{})
+		if err != nil {
+			return err
+		}
+		out := bufio.NewWriter(cmd.OutOrStdout())
+		for _, a := range answers {
+			if err := e.print(out, m, a); err != nil {
+				return wrongFlag(wrongInput(cmp.Or(out.Flush(), err)), nil)
+			}
+			if a.Cut {
+				noteCut(cmd.ErrOrStderr(), m, "a text is")
+			}
+		}
+		return out.Flush()
+	}
+	if len(texts) > 0 {
+		return explain(texts)
+	}
+	return inputLines(cmd, typeLines, func(_ int, lines []string) error { return explain(lines) })
+}
+
+// print prints the explanation of an answer.
+func (e *explanation) print(w io.Writer, m *model.Model, a model.Answer) error {
+	if a.Err != nil {
+		return a.Err
+	}
+	label := cmp.Or(e.label, a.Text)
+	words, err := m.Explain(a.Input, label, e.against)
+	if err != nil {
+		return err
+	}
+	if e.asJSON {
+		line, err := text.JSON(map[string]any{"input": a.Input, "answer": a.Text, "probability": math.Exp(a.LogProb), "label": label, "words": words})
+		if err == nil {
+			_, err = w.Write(append(line, '\n'))
+		}
+		return err
+	}
+	fmt.Fprintf(w, "%s\t%.4f\n", quoted(a.Text), math.Exp(a.LogProb))
+	slices.SortStableFunc(words, func(a, b model.Contribution) int { return cmp.Compare(math.Abs(b.Value), math.Abs(a.Value)) })
+	for _, word := range words[:min(e.top, len(words))] {
+		fmt.Fprintf(w, "%+.2f\t%s\n", word.Value, text.EscapeExcept(word.Word, ""))
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/train/model"
+)
+
+// heed explain prints the words that Explain returns, strongest first, for published models and for runs.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	run := filepath.Join(t.TempDir(), "run")
+	rows := newFile(t, "rows.tsv", "text\tlabel\n"+lines(60, func(i int) string { return fmt.Sprintf("some %c words %d\t%c", "xy"[i%2], i%7, "xy"[i%2]) }))
+	succeed(t, "train", "--task=classification", "--data="+rows, "--max-epochs=2", "--out="+run)
+	const text = "some x words\x1b and y"
+	for _, dir := range []string{run, publishedFolder(t, "llama-classes")} {
+		m := must.Get(model.Open(dir))(t)
+		answer := must.Get(m.PredictAll(t.Context(), []string{text}, model.PredictOptions{}))(t)[0]
+		label, against := m.Config.Task.Classes[1], m.Config.Task.Classes[0]
+		for _, test := range []struct{ flags, label, against string }{{"", answer.Text, ""}, {"--label=" + label + "|--against=" + against, label, against}} {
+			flags := strings.FieldsFunc(test.flags, func(r rune) bool { return r == '|' })
+			want := must.Get(m.Explain(text, test.label, test.against))(t)
+			var got struct {
+				Input, Answer, Label string
+				Probability          float64
+				Words                []model.Contribution
+			}
+			must.Do(t, json.Unmarshal([]byte(succeed(t, append([]string{"explain", dir, text, "--json"}, flags...)...)), &got))
+			near := func(a, b model.Contribution) bool {
+				return a.Word == b.Word && a.Start == b.Start && a.End == b.End && math.Abs(a.Value-b.Value) < 1e-5
+			}
+			if got.Input != text || got.Answer != answer.Text || got.Label != test.label || got.Probability == 0 || !slices.EqualFunc(got.Words, want, near) {
+				t.Errorf("%s, %v: got %+v, want the words %v", dir, flags, got, want)
+			}
+			slices.SortStableFunc(want, func(a, b model.Contribution) int { return cmp.Compare(math.Abs(b.Value), math.Abs(a.Value)) })
+			printed := strings.Split(succeed(t, append([]string{"explain", dir, text, "--top=2"}, flags...)...), "\n")
+			if len(printed) != 4 || !strings.HasPrefix(printed[0], quoted(answer.Text)+"\t0.") && !strings.HasPrefix(printed[0], quoted(answer.Text)+"\t1.") {
+				t.Fatalf("heed explain prints %q, want the answer %q and two words", printed, answer.Text)
+			}
+			if word := strings.ReplaceAll(want[0].Word, "\x1b", `\x1b`); printed[1] != fmt.Sprintf("%+.2f\t%s", want[0].Value, word) {
+				t.Errorf("the first word is %q, want %+v", printed[1], want[0])
+			}
+		}
+	}
+	for args, want := range map[string]string{
+		"explain RUN a --label=z":   `the model has no label "z"`,
+		"explain RUN a --against=z": `the model has no label "z"`,
+		"explain RUN a --top=0":     "--top must be at least 1",
+		"explain LLAMA a":           "only labels of whole texts are explained by words: use heed generate",
+		"explain STATES a":          "only labels of whole texts are explained by words: use heed embed",
+	} {
+		dirs := strings.NewReplacer("RUN", run, "LLAMA", publishedFolder(t, "llama"), "STATES", publishedFolder(t, "llama-states"))
+		rejected(t, heed(strings.Fields(dirs.Replace(args))...), 2, want)
+	}
+}
