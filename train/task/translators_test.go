@@ -2,8 +2,11 @@ package task
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/heed-go/heed/internal/must"
@@ -41,6 +44,34 @@ func TestTranslators(t *testing.T) {
 			}
 			if wrong > 0 {
 				t.Errorf("%d of %d answers differ", wrong, len(answers))
+			}
+		})
+	}
+}
+
+// Training must begin at the loss of the reference library: with its start of answers, its special tokens and its
+// padding.
+func TestTranslatorsLoss(t *testing.T) {
+	folders := translations(t)
+	for _, name := range []string{"marian", "t5", "bart", "pegasus"} {
+		t.Run(name, func(t *testing.T) {
+			want := folders[name]
+			c := small(t, "seq2seq")
+			must.Do(t, c.StartFrom(filepath.Join("testdata/translators", name)))
+			var learned, judged strings.Builder
+			for i := range 40 {
+				fmt.Fprintf(&learned, "is%s\tdu%[1]s\n", strings.Repeat(" du", i))
+			}
+			for _, text := range want.Inputs {
+				fmt.Fprintf(&judged, "%s\t%[1]s\n", text)
+			}
+			c.Data.File, c.Data.ValidationFile = filepath.Join(t.TempDir(), "rows.tsv"), filepath.Join(t.TempDir(), "judged.tsv")
+			c.Task.MaxLen, c.Task.MaxAnswer, c.Data.Header, c.Data.Quotes = 120, 120, "no", "no"
+			write(t, c.Data.File, learned.String())
+			write(t, c.Data.ValidationFile, judged.String())
+			s := must.Get(made(t, c).Evaluate(t.Context()))(t)
+			if got := s.Loss; math.Abs(got-*want.Loss) > 2e-5 {
+				t.Errorf("the loss is %g, want %g", got, *want.Loss)
 			}
 		})
 	}
