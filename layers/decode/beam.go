@@ -272,8 +272,8 @@ func (b *beam) candidates(logits [][]float64) ([]candidate, error) {
 	return list, nil
 }
 
-// changed returns scores in the order of the probabilities of a hypothesis' next tokens, and a function that returns the
-// logarithms of these probabilities: after the penalty and the Rules. Both are valid until the next call.
+// changed returns scores in the order of the probabilities of a hypothesis' next tokens, and a function that returns
+// the logarithms of these probabilities: after the penalty and the Rules. Both are valid until the next call.
 func (b *beam) changed(h hypothesis, row []float64) ([]float64, func(id int) float64, error) {
 	penalty, last := Sampler{RepetitionPenalty: b.RepetitionPenalty}, len(h.tokens) == b.longest-1
 	if b.Width == 1 && penalty.penalizes() {

@@ -39,8 +39,8 @@ func (sequenceHead) published(m *pretrained.Config, r *data.Rule) bool {
 	r.About, r.MaxLen = "an answer to a text, such as a translation", min(r.MaxLen, Longest)
 	r.MaxAnswer = min(cmp.Or(s.MaxTokens, max(0, s.MaxLen-1), usualAnswer), r.MaxLen)
 	r.Published.Start, r.Published.MaxLen = s.Start, r.MaxLen
-	if !m.Sequence.Shared {
-		r.Published.Targets = cmp.Or(m.Sequence.TargetVocab, m.Model.Vocab)
+	if pair := m.Sequence; pair != nil && !pair.Shared {
+		r.Published.Targets = cmp.Or(pair.TargetVocab, m.Model.Vocab)
 	}
 	return true
 }
