@@ -78,6 +78,7 @@ func (t translator) search(beam int) decode.BeamOptions {
 	}
 	c, s := &t.published.model, &t.published.model.Search
 	o.End, o.LengthPenalty, o.RepetitionPenalty = c.End, s.LengthPenalty, c.Sampler.RepetitionPenalty
+	o.Renormalize = s.Renormalize
 	o.Rules = decode.Rules{NoRepeat: s.NoRepeat, BadWords: s.BadWords, MinTokens: max(c.MinTokens, c.MinLen-1), ForceLast: s.Last, Suppress: c.Suppress, SuppressFirst: c.SuppressFirst}
 	if s.First >= 0 {
 		o.ForceFirst = []int{s.First}
