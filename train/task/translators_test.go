@@ -49,6 +49,32 @@ func TestTranslators(t *testing.T) {
 	}
 }
 
+// Languages and prompts that a model doesn't know, and other beams than a model has, must be errors that name them. A
+// beam that a caller chooses comes before the folder's.
+func TestTranslatorsChoices(t *testing.T) {
+	open := func(name string) *Model { return must.Get(Open(filepath.Join("testdata/translators", name)))(t) }
+	mbart, t5 := open("mbart"), open("t5")
+	must.Fail(t, mbart.SetLanguages("", "ro_RU"), "target_language", "did you mean ro_RO?")
+	must.Fail(t, mbart.SetLanguages("fra", ""), "source_language", "fra")
+	must.Fail(t, open("marian-codes").SetLanguages("", "spa"), "target_language", "spa")
+	must.Fail(t, t5.SetLanguages("", "ro_RO"), "models that know several languages, not for the task t5")
+	must.Fail(t, t5.SetPrompt("summary"), "summarization", "translation_en_to_fr")
+	if got := mbart.DefaultBeam(); got != 5 || t5.DefaultBeam() != 1 {
+		t.Errorf("the default beams are %d and %d, want 5 and 1", got, t5.DefaultBeam())
+	}
+	for beam, same := range map[int]bool{5: true, 1: false} {
+		want := must.Get(mbart.PredictAll(t.Context(), []string{"Now is better than never."}, model.PredictOptions{}))(t)
+		got := must.Get(mbart.PredictAll(t.Context(), []string{"Now is better than never."}, model.PredictOptions{Beam: beam}))(t)
+		if (got[0].LogProb == want[0].LogProb) != same {
+			t.Errorf("a beam of %d gives %+v, without one %+v", beam, got[0], want[0])
+		}
+	}
+	long := must.Get(mbart.PredictAll(t.Context(), []string{strings.Repeat("never ", 200)}, model.PredictOptions{}))(t)[0]
+	if !long.Cut || long.Err != nil {
+		t.Errorf("a text of 200 words for a model with 128 positions gives %+v, want a cut one", long)
+	}
+}
+
 // Training must begin at the loss of the reference library: with its start of answers, its special tokens and its
 // padding.
 func TestTranslatorsLoss(t *testing.T) {
