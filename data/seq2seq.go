@@ -75,8 +75,8 @@ func (p *seq2seqCoder) Batch(examples []Example) (Batch, error) {
 	})
 }
 
-// Answer reads the targets up to the first special token, or all targets if there is none. With Published, it leaves out
-// special tokens, and ids without a token.
+// Answer reads the targets up to the first special token, or all targets if there is none. With Published, it leaves
+// out special tokens, and ids without a token.
 func (p *seq2seqCoder) Answer(targets []int) (string, error) {
 	special := func(id int) bool { return slices.Contains(p.special, id) }
 	if p.published != nil {

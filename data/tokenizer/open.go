@@ -23,8 +23,8 @@ import (
 //
 // A file must have one of these names, but a SentencePiece model may have any name that ends with .model, and Marian's
 // any that ends with .spm. Except for tokenizer.json, the settings come from tokenizer_config.json,
-// special_tokens_map.json, added_tokens.json and config.json in the same folder. If these name a class of tokenizers, it
-// must be BERT's, GPT-2's, RoBERTa's, BART's, Llama's, Mistral's, Gemma's, T5's, mBART's, mBART-50's, Pegasus',
+// special_tokens_map.json, added_tokens.json and config.json in the same folder. If these name a class of tokenizers,
+// it must be BERT's, GPT-2's, RoBERTa's, BART's, Llama's, Mistral's, Gemma's, T5's, mBART's, mBART-50's, Pegasus',
 // Marian's, ALBERT's, DeBERTa's or DeBERTa-v2's. Without them, vocab.txt is BERT's, vocab.json is GPT-2's, and a
 // SentencePiece model adds no tokens to an Input.
 //

@@ -30,6 +30,10 @@ type BeamOptions struct {
 	// of logits.
 	RepetitionPenalty float64
 
+	// Renormalize divides the probabilities of the tokens that may come next by their sum, after the penalty and the
+	// Rules.
+	Renormalize bool
+
 	Ends BeamEnd // when the search for a prompt with Width finished hypotheses ends
 }
 
@@ -272,8 +276,8 @@ func (b *beam) candidates(logits [][]float64) ([]candidate, error) {
 	return list, nil
 }
 
-// changed returns scores in the order of the probabilities of a hypothesis' next tokens, and a function that returns the
-// logarithms of these probabilities: after the penalty and the Rules. Both are valid until the next call.
+// changed returns scores in the order of the probabilities of a hypothesis' next tokens, and a function that returns
+// the logarithms of these probabilities: after the penalty and the Rules. Both are valid until the next call.
 func (b *beam) changed(h hypothesis, row []float64) ([]float64, func(id int) float64, error) {
 	penalty, last := Sampler{RepetitionPenalty: b.RepetitionPenalty}, len(h.tokens) == b.longest-1
 	if b.Width == 1 && penalty.penalizes() {
@@ -297,6 +301,12 @@ func (b *beam) changed(h hypothesis, row []float64) ([]float64, func(id int) flo
 		penalty.penalize(scores, b.prompt, h.tokens)
 	}
 	b.Rules.apply(scores, b.prompt, h.tokens, b.End, last)
+	if best := slices.Index(scores, slices.Max(scores)); b.Renormalize && !math.IsInf(scores[best], -1) {
+		probs := newLogProbs(slices.Clone(scores), best)
+		for id := range scores {
+			scores[id] = probs.of(id)
+		}
+	}
 	return scores, func(id int) float64 { return scores[id] }, nil
 }
 

@@ -33,6 +33,7 @@ func TestBeamTransformers(t *testing.T) {
 			Suppress      []int   `json:"suppress_tokens"`
 			SuppressFirst []int   `json:"begin_suppress_tokens"`
 			End           any     `json:"eos_token_id"`
+			Renormalize   bool    `json:"renormalize_logits"`
 		}
 		Tokens [][]int
 		Scores []float64
@@ -56,7 +57,7 @@ func TestBeamTransformers(t *testing.T) {
 			end = list{vocab - 1}
 		}
 		o := decode.BeamOptions{
-			Width: c.Options.Beams, MaxTokens: c.Options.MaxTokens, End: end, LengthPenalty: c.Options.LengthPenalty, RepetitionPenalty: c.Options.Repetition,
+			Width: c.Options.Beams, MaxTokens: c.Options.MaxTokens, End: end, LengthPenalty: c.Options.LengthPenalty, RepetitionPenalty: c.Options.Repetition, Renormalize: c.Options.Renormalize,
 			Rules: decode.Rules{
 				NoRepeat: c.Options.NoRepeat, BadWords: c.Options.BadWords, MinTokens: max(c.Options.MinTokens, c.Options.MinLength-1),
 				ForceFirst: ids(c.Options.First), ForceLast: ids(c.Options.Last), Suppress: c.Options.Suppress, SuppressFirst: c.Options.SuppressFirst,

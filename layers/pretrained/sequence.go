@@ -20,6 +20,8 @@ type Search struct {
 	NoRepeat int     // no answer has the same tokens twice in a row of this length; 0 for no limit
 	BadWords [][]int // sequences of tokens that no answer has
 
+	Renormalize bool // the probabilities of tokens that may come next add up to 1, also if other tokens may not come
+
 	MaxTokens int // greatest number of new tokens; 0 if the file doesn't say
 	MaxLen    int // the same, counting Start too; 0 if the file doesn't say, or says MaxTokens
 }
@@ -109,7 +111,7 @@ func (c *Config) search(k *keys) {
 func (s *Search) copy(k *keys) {
 	k.copy("decoder_start_token_id", (*id)(&s.Start), "forced_bos_token_id", (*id)(&s.First), "forced_eos_token_id", (*ids)(&s.Last),
 		"num_beams", &s.Beams, "length_penalty", &s.LengthPenalty, "early_stopping", (*stop)(&s.Stop), "no_repeat_ngram_size", &s.NoRepeat,
-		"bad_words_ids", (*lists)(&s.BadWords), "max_new_tokens", (*zero)(&s.MaxTokens), "max_length", (*zero)(&s.MaxLen))
+		"bad_words_ids", (*lists)(&s.BadWords), "renormalize_logits", &s.Renormalize, "max_new_tokens", (*zero)(&s.MaxTokens), "max_length", (*zero)(&s.MaxLen))
 	if s.Beams < 1 {
 		k.invalid("num_beams", "at least 1")
 	}

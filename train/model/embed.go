@@ -125,8 +125,8 @@ func (m *Model) Sum() (string, error) {
 // SetPrompt chooses the text that Embed puts before each text, by its name in the folder's
 // config_sentence_transformers.json, such as query. For a published model that translates or summarises, it chooses the
 // text before each input by its name in the task_specific_params of config.json, such as summarization, with the beams
-// and the rules that stand there. An empty name stands for no text. SetPrompt returns a *ConfigError if there is no such
-// name. Don't call it at the same time as other methods.
+// and the rules that stand there. An empty name stands for no text. SetPrompt returns a *ConfigError if there is no
+// such name. Don't call it at the same time as other methods.
 func (m *Model) SetPrompt(name string) error {
 	prompts := m.prompts()
 	text, ok := prompts[name]

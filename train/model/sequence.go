@@ -39,8 +39,8 @@ func (sequenceHead) published(m *pretrained.Config, r *data.Rule) bool {
 	r.About, r.MaxLen = "an answer to a text, such as a translation", min(r.MaxLen, Longest)
 	r.MaxAnswer = min(cmp.Or(s.MaxTokens, max(0, s.MaxLen-1), usualAnswer), r.MaxLen)
 	r.Published.Start, r.Published.MaxLen = s.Start, r.MaxLen
-	if !m.Sequence.Shared {
-		r.Published.Targets = cmp.Or(m.Sequence.TargetVocab, m.Model.Vocab)
+	if pair := m.Sequence; pair != nil && !pair.Shared {
+		r.Published.Targets = cmp.Or(pair.TargetVocab, m.Model.Vocab)
 	}
 	return true
 }
@@ -78,6 +78,7 @@ func (t translator) search(beam int) decode.BeamOptions {
 	}
 	c, s := &t.published.model, &t.published.model.Search
 	o.End, o.LengthPenalty, o.RepetitionPenalty = c.End, s.LengthPenalty, c.Sampler.RepetitionPenalty
+	o.Renormalize = s.Renormalize
 	o.Rules = decode.Rules{NoRepeat: s.NoRepeat, BadWords: s.BadWords, MinTokens: max(c.MinTokens, c.MinLen-1), ForceLast: s.Last, Suppress: c.Suppress, SuppressFirst: c.SuppressFirst}
 	if s.First >= 0 {
 		o.ForceFirst = []int{s.First}

@@ -45,7 +45,7 @@ def draw(rng):
     for name, values in [("no_repeat_ngram_size", [1, 2, 3]), ("repetition_penalty", [1.3, 0.7, 2.0]), ("forced_bos_token_id", [3, 7]),
                          ("forced_eos_token_id", [END, [END]]), ("min_length", [4, 9]), ("min_new_tokens", [6]),
                          ("bad_words_ids", [[[2]], [[2], [3, 4], [5, 6, 7], [END]]]), ("suppress_tokens", [[1, 5]]), ("begin_suppress_tokens", [[0, 6, 9]]),
-                         ("eos_token_id", [[END, 4]])]:
+                         ("eos_token_id", [[END, 4]]), ("renormalize_logits", [True])]:
         if rng.random() < 0.25:
             o[name] = rng.choice(values)
     if o.get("no_repeat_ngram_size") == 1 and (o["max_new_tokens"] > 5 or "min_length" in o or "min_new_tokens" in o):
