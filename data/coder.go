@@ -66,7 +66,7 @@ func tokenized(rule Rule) (coder, error) {
 	}
 	if p := rule.Published; p != (Published{}) {
 		source, ok := rule.Source.(*tokenizer.Pipeline)
-		if !ok || p.Tokens < 1 || max(p.Start, p.Pad, p.Mask) >= p.Tokens || min(p.Start, p.Pad, p.Mask) < -1 {
+		if !ok || p.Tokens < 1 || max(p.Start, p.Pad, p.Mask) >= max(p.Tokens, p.Targets) || p.Targets < 0 || min(p.Start, p.Pad, p.Mask) < -1 {
 			return c, fmt.Errorf("a rule with Published needs a Source of type *tokenizer.Pipeline, at least 1 token and ids below that, got a %T and %+v", rule.Source, p)
 		}
 		if p.MaxLen > 0 && rule.MaxLen > p.MaxLen {
@@ -118,6 +118,19 @@ func (c *coder) ids(source string) (ids []int, err error) {
 	return ids, cmp.Or(err, c.rule.Published.known(ids))
 }
 
+// targets returns the ids of an answer. With Published, seq2seq has special tokens among them.
+func (c *coder) targets(answer string) ([]int, error) {
+	t := c.rule.AnswerTokenizer()
+	if c.rule.Source == nil {
+		t = c.target
+	}
+	ids, err := t.Encode(answer)
+	if c.published != nil && c.rule.Kind == KindSeq2Seq {
+		err = cmp.Or(err, Published{Tokens: c.layout.TargetTokens}.known(ids))
+	}
+	return ids, err
+}
+
 // known returns an error if the model doesn't have one of the ids.
 func (p Published) known(ids []int) error {
 	for _, id := range ids {
@@ -153,7 +166,7 @@ func (c *coder) encode(e Example) (source, answer []int, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if answer, err = c.target.Encode(spelled); err != nil {
+	if answer, err = c.targets(spelled); err != nil {
 		return nil, nil, c.errorf("answer %q: %w", e.Answer, err)
 	}
 	return source, answer, nil

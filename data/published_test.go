@@ -92,3 +92,25 @@ func TestPublishedTagging(t *testing.T) {
 		{"a long source", []Example{{"a a a a a a a a", ""}}, "a source must have 1 to 9 symbols, got 10"},
 	})
 }
+
+// The answers of a published model that translates have the special tokens of their tokenizer. Sources are cut.
+func TestPublishedSeq2Seq(t *testing.T) {
+	rule := Rule{Name: "mt", Kind: KindSeq2Seq, Source: wordPieces(t), Target: wordPieces(t), Published: Published{Tokens: 9, Start: 8, Pad: 0}, MaxLen: 4, MaxAnswer: 5}
+	c := must.Get(NewCoder(rule))(t)
+	if want := (Layout{Tokens: 9, TargetTokens: 9, Classes: 9, Len: 4, TargetLen: 5, Start: 8, End: -1}); c.Layout() != want {
+		t.Errorf("got %+v, want %+v", c.Layout(), want)
+	}
+	b := must.Get(c.Batch([]Example{{"a b c", "b a c"}, {"a", "c"}, {"a", ""}}))(t)
+	const no = Ignore
+	wantIDs(t, "inputs", b.Inputs, []int{2, 4, 5, 3, 2, 4, 3, 0, 2, 4, 3, 0})
+	wantIDs(t, "before", b.DecoderInputs, []int{8, 2, 5, 4, 6, 8, 2, 6, 3, 0, 8, 2, 3, 0, 0})
+	wantIDs(t, "targets", b.Targets, []int{2, 5, 4, 6, 3, 2, 6, 3, no, no, 2, 3, no, no, no})
+	if answer := must.Get(c.Answer([]int{2, 5, 4, 8, 3, 6, 0}))(t); answer != "b a c" {
+		t.Errorf("got the answer %q, want b a c", answer)
+	}
+	must.Refuse(c.Batch([]Example{{"a", "b a c b"}}))(t, "an answer must have at most 5 symbols")
+	rule.Published.Targets = 5
+	must.Refuse(must.Get(NewCoder(rule))(t).Batch([]Example{{"a b c", "b"}}))(t, "id 5 is beyond the model's 5 ids")
+	rule.Target = nil
+	must.Refuse(NewCoder(rule))(t, "needs a Target of type *tokenizer.Pipeline")
+}

@@ -43,7 +43,9 @@ type Rule struct {
 
 	// Published describes the ids of a published model, whose tokenizer is the Source. If it isn't zero, the template
 	// of the Source adds special tokens to a source. For kinds that read pairs, a source with a tab is two texts, also
-	// without Pairs. For tagging, white space separates the tokens that have tags.
+	// without Pairs. For tagging, white space separates the tokens that have tags. For seq2seq, the template of the
+	// Target, which is a *tokenizer.Pipeline too, adds special tokens to an answer; MaxAnswer counts them, and sources
+	// that are too long are cut.
 	Published Published `json:"published,omitzero"`
 
 	// Sample returns a random source of at most maxLen symbols. The argument maxLen is the rule's MaxLen. Sample must
@@ -68,12 +70,13 @@ type Rule struct {
 // Published describes the ids of a published model. Its zero value stands for no published model.
 type Published struct {
 	Tokens int `json:"tokens"`           // number of ids that the model knows; the tokenizer may have fewer
-	Start  int `json:"start"`            // id that begins a text; -1 for none
+	Start  int `json:"start"`            // id that begins a text; -1 for none; for seq2seq, the id before an answer
 	Pad    int `json:"pad"`              // id of padding; -1 for any
 	Mask   int `json:"mask"`             // id of a mask; -1 for none
 	MaxLen int `json:"max_len,omitzero"` // limit of the rule's MaxLen; 0 for none
 
 	Segments int `json:"segments,omitzero"` // number of segments that the model tells apart; see Layout
+	Targets  int `json:"targets,omitzero"`  // for seq2seq: number of ids of answers, if they aren't those of sources; otherwise 0
 }
 
 // An Example is a source with its answer. The answer may be empty, see Coder.Batch.

@@ -24,7 +24,20 @@ func (r *Rule) SourceTokenizer() tokenizer.Tokenizer {
 	return r.Source
 }
 
-// A publishedTokenizer encodes the sources of a rule with Published, with special tokens.
+// AnswerTokenizer returns the tokenizer of a rule's answers: Target or, without it, Source. For seq2seq with Published,
+// the ids that it encodes include special tokens.
+func (r *Rule) AnswerTokenizer() tokenizer.Tokenizer {
+	p, ok := r.Target.(*tokenizer.Pipeline)
+	switch {
+	case ok && r.Published != (Published{}) && r.Kind == KindSeq2Seq:
+		return publishedTokenizer{p.WithLimit(0), r}
+	case r.Target == nil:
+		return r.Source
+	}
+	return r.Target
+}
+
+// A publishedTokenizer encodes the sources or answers of a rule with Published, with special tokens.
 type publishedTokenizer struct {
 	*tokenizer.Pipeline
 	rule *Rule

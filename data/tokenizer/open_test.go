@@ -230,13 +230,16 @@ func TestOpenHostile(t *testing.T) {
 	large := writeFolder(t, map[string]string{"tokenizer.model": ""})
 	must.Do(t, os.Truncate(filepath.Join(large, "tokenizer.model"), format.MaxFile+1))
 	for _, c := range map[string]struct{ dir, want string }{
-		"a file over the limit":  {large, "at most"},
-		"a million lines":        {writeFolder(t, map[string]string{"vocab.txt": many.String()}), "lines"},
-		"a million merges":       {writeFolder(t, map[string]string{"vocab.json": vocab, "merges.txt": merges.String()}), "merges"},
-		"a great id":             {writeFolder(t, map[string]string{"vocab.json": `{"a": 2000000000}`, "merges.txt": ""}), "must be below"},
-		"a great added id":       {writeFolder(t, map[string]string{"vocab.txt": bertVocab, "added_tokens.json": `{"a": 2000000000}`}), "id from 0"},
-		"deep settings":          {writeFolder(t, map[string]string{"vocab.txt": bertVocab, "config.json": strings.Repeat("[", 1<<20)}), "config.json"},
-		"a million extra tokens": {writeFolder(t, map[string]string{"spiece.model": modelOf(t, "unigram"), "tokenizer_config.json": `{"tokenizer_class": "T5Tokenizer", "extra_ids": 1000000000}`}), "extra_ids"},
+		"a file over the limit":           {large, "at most"},
+		"a million lines":                 {writeFolder(t, map[string]string{"vocab.txt": many.String()}), "lines"},
+		"a million merges":                {writeFolder(t, map[string]string{"vocab.json": vocab, "merges.txt": merges.String()}), "merges"},
+		"a great id":                      {writeFolder(t, map[string]string{"vocab.json": `{"a": 2000000000}`, "merges.txt": ""}), "must be below"},
+		"a great added id":                {writeFolder(t, map[string]string{"vocab.txt": bertVocab, "added_tokens.json": `{"a": 2000000000}`}), "id from 0"},
+		"deep settings":                   {writeFolder(t, map[string]string{"vocab.txt": bertVocab, "config.json": strings.Repeat("[", 1<<20)}), "config.json"},
+		"Marian without ids":              {writeFolder(t, map[string]string{"source.spm": modelOf(t, "unigram")}), "vocab.json, which has the ids of the pieces"},
+		"Marian without an unknown piece": {writeFolder(t, map[string]string{"source.spm": modelOf(t, "unigram"), "vocab.json": `{"</s>": 0}`}), "vocab must have the unk_token"},
+		"mBART with byte pairs":           {writeFolder(t, map[string]string{"sentencepiece.bpe.model": modelOf(t, "bpe"), "config.json": `{"model_type": "mbart"}`}), "model_type 1 (unigram)"},
+		"a million extra tokens":          {writeFolder(t, map[string]string{"spiece.model": modelOf(t, "unigram"), "tokenizer_config.json": `{"tokenizer_class": "T5Tokenizer", "extra_ids": 1000000000}`}), "extra_ids"},
 	} {
 		must.Refuse(Open(c.dir))(t, c.want)
 	}

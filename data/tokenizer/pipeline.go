@@ -3,9 +3,13 @@ package tokenizer
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
+	"github.com/heed-go/heed/data/tokenizer/internal/folder"
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
 	"github.com/heed-go/heed/data/tokenizer/internal/published"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // A Pipeline is the tokenizer of a published model. It normalises a text, splits it into pieces, encodes each piece
@@ -15,14 +19,43 @@ type Pipeline struct {
 	pipeline *published.Pipeline
 	limit    *int   // of an Input instead of the file's maximum length; 0 means none
 	strategy string // what an Input cuts instead of what the file says, in the file's words; empty means the same
+	language *int   // of an Input instead of the file's: the id of its code
 }
 
 // WithLimit returns a Pipeline whose Input has at most n tokens, whatever the file says. An n of 0 means no limit. If
 // the file doesn't say what to cut, the longer text is cut first.
-func (p *Pipeline) WithLimit(n int) *Pipeline { return &Pipeline{p.pipeline, &n, p.strategy} }
+func (p *Pipeline) WithLimit(n int) *Pipeline {
+	return &Pipeline{p.pipeline, &n, p.strategy, p.language}
+}
 
 // OnlyFirst returns a Pipeline whose Input cuts only the first of two texts, whatever the file says.
-func (p *Pipeline) OnlyFirst() *Pipeline { return &Pipeline{p.pipeline, p.limit, "OnlyFirst"} }
+func (p *Pipeline) OnlyFirst() *Pipeline {
+	return &Pipeline{p.pipeline, p.limit, "OnlyFirst", p.language}
+}
+
+// Languages returns the codes of the languages that the tokenizer tells apart, sorted: special tokens such as en_XX, of
+// which Input adds one, or tokens such as >>fra<<, which begin a text that a model translates.
+func (p *Pipeline) Languages() (codes []string) {
+	for _, name := range p.pipeline.Tokens {
+		_, special := p.pipeline.Special[name]
+		if special && folder.IsLanguage(name) || strings.HasPrefix(name, ">>") && strings.HasSuffix(name, "<<") {
+			codes = append(codes, name)
+		}
+	}
+	slices.Sort(codes)
+	return codes
+}
+
+// WithLanguage returns a Pipeline whose Input adds this one of the Languages that are special tokens.
+func (p *Pipeline) WithLanguage(code string) (*Pipeline, error) {
+	id, ok := p.pipeline.Special[code]
+	if codes := p.Languages(); !ok || !slices.Contains(codes, code) {
+		return nil, fmt.Errorf("the tokenizer doesn't know the language %.100q%s", code, text.DidYouMean(code, codes))
+	}
+	q := *p
+	q.language = &id
+	return &q, nil
+}
 
 // Len returns the number of ids, including unknown and special ones.
 func (p *Pipeline) Len() int { return p.pipeline.Len() }
@@ -110,6 +143,9 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 		limit = max(0, *p.limit)
 	}
 	err := p.pipeline.Input(texts, limit, p.strategy, func(t pipe.Token, source, typ int) {
+		if source < 0 && p.language != nil && folder.IsLanguage(p.pipeline.Tokens[t.ID]) {
+			t.ID = *p.language
+		}
 		input.Tokens, input.Texts, input.Types = append(input.Tokens, Token(t)), append(input.Texts, source), append(input.Types, typ)
 	})
 	if err != nil {

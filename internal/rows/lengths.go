@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -17,12 +18,9 @@ import (
 
 // measure encodes every row once. It removes rows that are too long, and assigns the others to buckets.
 func (s *Set) measure(rule *data.Rule) error {
-	tokenizers := []tokenizer.Tokenizer{rule.SourceTokenizer(), rule.Target}
-	switch {
-	case !s.format.AnswerUnits:
+	tokenizers := []tokenizer.Tokenizer{rule.SourceTokenizer(), rule.AnswerTokenizer()}
+	if !s.format.AnswerUnits {
 		tokenizers = tokenizers[:1]
-	case rule.Target == nil:
-		tokenizers[1] = rule.Source
 	}
 	trains, err := measured(s.Train, tokenizers)
 	if err != nil {
@@ -43,7 +41,9 @@ func (s *Set) measure(rule *data.Rule) error {
 		}
 	}
 	if s.format.Sequences {
-		rule.MaxAnswer = cmp.Or(rule.MaxAnswer, enough(1, trains.rows, validates.rows))
+		if limit := rule.Published.MaxLen; rule.MaxAnswer == 0 {
+			rule.MaxAnswer = min(enough(1, trains.rows, validates.rows), cmp.Or(limit, math.MaxInt))
+		}
 	}
 	d := s.Description
 	for side, t := range tokenizers {

@@ -236,7 +236,7 @@ func TestBeamErrors(t *testing.T) {
 	}{
 		{"no width", decode.BeamOptions{MaxTokens: 1}, "Width must be at least 1, got 0"},
 		{"too wide", decode.BeamOptions{Width: 5, MaxTokens: 1}, "Batch must be at least 1 prompts times 5 sequences, got 4"},
-		{"negative penalty", decode.BeamOptions{Width: 1, MaxTokens: 1, LengthPenalty: -1}, "LengthPenalty must be from 0 to 10, got -1"},
+		{"negative penalty", decode.BeamOptions{Width: 1, MaxTokens: 1, LengthPenalty: -11}, "LengthPenalty must be from -10 to 10, got -11"},
 		{"NaN penalty", decode.BeamOptions{Width: 1, MaxTokens: 1, LengthPenalty: math.NaN()}, "got NaN"},
 		{"infinite penalty", decode.BeamOptions{Width: 1, MaxTokens: 1, LengthPenalty: inf}, "got +Inf"},
 		{"huge penalty", decode.BeamOptions{Width: 1, MaxTokens: 1, LengthPenalty: 1e308}, "got 1e+308"},

@@ -49,6 +49,7 @@ func TestExtremes(t *testing.T) {
 		return logits[0], nil
 	}
 	sampler := decode.Sampler{Temperature: 1, TopK: 3, TopP: 0.9, MinP: 0.1, RepetitionPenalty: 1.1, PresencePenalty: 0.5, FrequencyPenalty: 0.2}
+	rules := decode.Rules{NoRepeat: 2, BadWords: [][]int{{1, 0}}, MinTokens: 1, ForceFirst: []int{1}, ForceLast: []int{1}, Suppress: []int{3}, SuppressFirst: []int{2}}
 	type sequence struct{ Number, Parent, Token int }
 	results := []string{"Hypothesis", "Result"}
 	extremes.Run(t, results,
@@ -67,7 +68,7 @@ func TestExtremes(t *testing.T) {
 			}
 			return step(s)
 		}),
-		extremes.Of(decode.Options{Sampler: sampler, MaxTokens: 3, End: []int{4}, Suppress: []int{3}, SuppressFirst: []int{2}, MinTokens: 1, Keep: 2}, generate),
+		extremes.Of(decode.Options{Sampler: sampler, MaxTokens: 3, End: []int{4}, Rules: rules, Keep: 2}, generate),
 		extremes.Of(sampler, func(c decode.Sampler) ([]float64, error) {
 			logits := []float64{1, 2, 3, 2, 1}
 			c.Penalize(logits, []int{1}, []int{2, 2})
@@ -76,7 +77,7 @@ func TestExtremes(t *testing.T) {
 		extremes.Of(decode.SamplerSettings{Temperature: new(1.0), TopK: new(3), TopP: new(0.9), MinP: new(0.1), RepetitionPenalty: new(1.1), PresencePenalty: new(0.5), FrequencyPenalty: new(0.2)}, func(c decode.SamplerSettings) ([]float64, error) {
 			return c.Over(sampler).Probs([]float64{1, 2, 3, 2, 1})
 		}),
-		extremes.Of(decode.BeamOptions{Width: 2, MaxTokens: 3, End: []int{4}, LengthPenalty: 1}, func(o decode.BeamOptions) ([]float64, error) {
+		extremes.Of(decode.BeamOptions{Width: 2, MaxTokens: 3, End: []int{4}, LengthPenalty: 1, RepetitionPenalty: 1.1, Rules: rules, Ends: decode.EndLikely}, func(o decode.BeamOptions) ([]float64, error) {
 			return session(decode.Config{Batch: 2}, func(s *decode.Session) (numbers []float64, err error) {
 				found, err := decode.Beam(t.Context(), s, [][]int{{1, 2}}, o)
 				if err != nil {

@@ -3,7 +3,6 @@ package decode
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -25,10 +24,7 @@ type Options struct {
 	// End lists the tokens that end a sequence. They aren't part of the result.
 	End []int
 
-	// Suppress lists tokens that are never chosen, and SuppressFirst tokens that aren't chosen first. The first
-	// MinTokens tokens of a sequence are none of End. Ids without a logit have no effect.
-	Suppress, SuppressFirst []int
-	MinTokens               int
+	Rules // limits which tokens are chosen
 
 	// Keep is the number of tokens to keep when the model has no more room for a sequence. If it is 0, the sequence
 	// ends. Otherwise the model, which must have a method Forget like a Session, forgets the sequence and reads its
@@ -78,7 +74,7 @@ type Result struct {
 // sequence ends, Generate continues the others.
 //
 // Log probabilities come directly from the model, as the log softmax of its logits, and neither the Sampler nor
-// Suppress changes them. The penalties count the tokens of prompts[i] and of its continuation, also tokens that Keep
+// the Rules change them. The penalties count the tokens of prompts[i] and of its continuation, also tokens that Keep
 // made the model forget, but not tokens that were in the sequence before.
 //
 // Generate never appends the last token of a sequence to the model, so a sequence can get one token more than the model
@@ -95,6 +91,9 @@ func Generate(ctx context.Context, m Model, prompts [][]int, o Options) ([]Resul
 	}
 	if err := o.Sampler.Check(); err != nil {
 		return nil, fmt.Errorf("decode: %w", err)
+	}
+	if err := o.Rules.check(m.Vocab()); err != nil {
+		return nil, err
 	}
 	if _, ok := m.(forgetter); o.Keep < 0 || o.Keep > 0 && !ok {
 		return nil, fmt.Errorf("decode: Keep must be at least 0, and 0 for a model without Forget, got %d for a %T", o.Keep, m)
@@ -115,7 +114,7 @@ type generation struct {
 	results []Result
 	random  []*rand.Rand // one for each sequence
 
-	changed []float64 // the logits of one sequence with penalties, and without the tokens that may not be chosen
+	changed []float64 // the logits of one sequence with penalties and Rules
 }
 
 func (g *generation) run(ctx context.Context) error {
@@ -176,18 +175,6 @@ func (g *generation) makeRoom(tokens [][]int) error {
 	return nil
 }
 
-// barred returns lists of the ids that can't be chosen after n new tokens.
-func (g *generation) barred(n int) (lists [3][]int) {
-	lists[0] = g.Suppress
-	if n == 0 {
-		lists[1] = g.SuppressFirst
-	}
-	if n < g.MinTokens {
-		lists[2] = g.End
-	}
-	return lists
-}
-
 // extend chooses the next token of sequence i, and sets Stop if the sequence ends with this token.
 func (g *generation) extend(i int, logits []float64) (token int, err error) {
 	best, err := likeliest(logits)
@@ -196,18 +183,12 @@ func (g *generation) extend(i int, logits []float64) (token int, err error) {
 	}
 	r := &g.results[i]
 	logProbs := newLogProbs(logits, best)
-	barred := g.barred(len(r.Tokens))
-	if len(barred[0])+len(barred[1])+len(barred[2]) > 0 || g.Sampler.penalizes() {
+	last := len(r.Tokens) == g.MaxTokens-1
+	if g.Rules.changes(len(r.Tokens), last) || g.Sampler.penalizes() {
 		g.changed = append(g.changed[:0], logits...) // the logits belong to the model
 		logits = g.changed
 		g.Sampler.penalize(logits, g.prompts[i], r.Tokens)
-		for _, ids := range barred {
-			for _, id := range ids {
-				if id >= 0 && id < len(logits) {
-					logits[id] = math.Inf(-1)
-				}
-			}
-		}
+		g.Rules.apply(logits, g.prompts[i], r.Tokens, g.End, last)
 		if best, err = likeliest(logits); err != nil {
 			return 0, err
 		}

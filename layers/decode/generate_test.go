@@ -345,7 +345,7 @@ func TestStopString(t *testing.T) {
 // log probabilities stay those of the model.
 func TestGenerateBarred(t *testing.T) {
 	free := generate(t, newFake(5, 12), prompts, decode.Options{MaxTokens: 6, End: []int{5, 3}})
-	o := decode.Options{MaxTokens: 6, End: []int{5, 3}, Suppress: []int{free[0].Tokens[0], -1, 99}, SuppressFirst: []int{free[1].Tokens[0]}, MinTokens: 3}
+	o := decode.Options{MaxTokens: 6, End: []int{5, 3}, Rules: decode.Rules{Suppress: []int{free[0].Tokens[0], -1, 99}, SuppressFirst: []int{free[1].Tokens[0]}, MinTokens: 3}}
 	m, differ := newFake(5, 12), false
 	for i, r := range generate(t, m, prompts, o) {
 		var want []int

@@ -55,7 +55,7 @@ type Config struct {
 	Model      layers.ModelConfig               // for "classes", the same as Classifier.Model
 	Classifier *layers.SequenceClassifierConfig // for "classes"; otherwise nil
 	Sequence   *layers.EncoderDecoderConfig     // for "sequence", without its Model, which is the field Model; otherwise nil
-	MaxLen     int                              // largest number of tokens of an input, and of an answer
+	MaxLen     int                              // largest number of tokens of an input, and of an answer; 2³¹ − 1 for no limit
 	Start, Pad int                              // the ids of the first token of a text and of padding; −1 for none
 	End        []int                            // ids that end a text
 	Labels     []string                         // for "classes" and "tags", their names
@@ -77,6 +77,8 @@ type Config struct {
 	Prompt    string            // the name of the prompt for texts without a purpose; empty for none
 
 	Similarity string // how embeddings are compared, such as cosine or dot; empty if the folder doesn't say so
+
+	tasks map[string]*keys // for sequences: see For
 }
 
 // States returns the configuration of the same model without its head. Its Head is "states".

@@ -104,7 +104,7 @@ func (c *Config) read(k *keys, states bool) {
 	}
 	name := a.headOf(classes[0])
 	if states && name != "states" {
-		if name = "states"; !a.hasStates() {
+		if name = "states"; !a.headless() {
 			name = ""
 		}
 	}
@@ -135,7 +135,7 @@ func (c *Config) tokens(k *keys) {
 	k.copy("eos_token_id", (*ids)(&c.End), "bos_token_id", (*id)(&c.Start), "pad_token_id", (*id)(&c.Pad))
 }
 
-// writes reports whether the model writes tokens.
+// writes reports whether the model writes token by token.
 func (c *Config) writes() bool {
 	h, _ := heads.Get(c.Head)
 	return h.writes

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -279,6 +280,62 @@ func TestGenerationConfig(t *testing.T) {
 	if err != nil || c.Sampler != (decode.Sampler{}) {
 		t.Errorf("without do_sample: %+v, %v", c.Sampler, err)
 	}
+}
+
+// TestSearch reads how generation_config.json searches for answers, writes it and reads it again.
+func TestSearch(t *testing.T) {
+	for _, test := range []struct {
+		config, generation string
+		want               Search
+	}{
+		{`{"model_type": "t5", "bos_token_id": 8}`, "", Search{Start: 8, First: -1, Beams: 1, LengthPenalty: 1}},
+		{`{"model_type": "bart", "num_beams": 5, "early_stopping": true}`, "", Search{Start: 2, First: -1, Last: []int{2}, Beams: 5, LengthPenalty: 1, Stop: "early"}},
+		{`{"model_type": "mbart", "decoder_start_token_id": 7}`, `{"num_beams": 4, "length_penalty": 2.5, "early_stopping": "never", "no_repeat_ngram_size": 3,
+			"bad_words_ids": [[4], [5, 6]], "forced_bos_token_id": 9, "forced_eos_token_id": [2, 3], "max_length": 200, "max_new_tokens": 60}`,
+			Search{Start: 7, First: 9, Last: []int{2, 3}, Beams: 4, LengthPenalty: 2.5, Stop: "never", NoRepeat: 3, BadWords: [][]int{{4}, {5, 6}}, MaxLen: 200, MaxTokens: 60}},
+		{`{"model_type": "marian"}`, `{"decoder_start_token_id": 3, "early_stopping": false, "bad_words_ids": null}`, Search{Start: 3, First: -1, Beams: 1, LengthPenalty: 1}},
+	} {
+		fsys := folder(test.config)
+		if test.generation != "" {
+			fsys = folder(test.config, generationFile, test.generation)
+		}
+		c := must.Get(ReadConfig(fsys))(t)
+		k := newKeys()
+		c.generation(k)
+		content := must.Get(json.Marshal(k.values))(t)
+		again := must.Get(ReadConfig(folder(test.config, generationFile, string(content))))(t)
+		if !reflect.DeepEqual(c.Search, test.want) || !reflect.DeepEqual(again.Search, test.want) {
+			t.Errorf("%s, %s:\n%+v, written as %s and read as\n%+v, want\n%+v", test.config, test.generation, c.Search, content, again.Search, test.want)
+		}
+	}
+	for generation, want := range map[string]string{
+		`{"num_beams": 0}`:             "num_beams must be at least 1, got 0",
+		`{"early_stopping": "always"}`: `early_stopping must be true, false or "never"`,
+		`{"bad_words_ids": [3]}`:       "bad_words_ids must be a list of lists of token ids",
+		`{"bad_words_ids": [[]]}`:      "bad_words_ids must be a list of lists of token ids",
+		`{"bad_words_ids": [["a"]]}`:   "bad_words_ids must be",
+		`{"max_length": -3}`:           "max_length must be a whole number",
+	} {
+		wantError(t, generation, failure(ReadConfig(folder(`{"model_type": "t5"}`, generationFile, generation))), want)
+	}
+}
+
+// TestPrefixes reads the texts in front of sources.
+func TestPrefixes(t *testing.T) {
+	c := must.Get(ReadConfig(folder(`{"model_type": "t5", "prefix": " ", "task_specific_params": {"summarization": {"prefix": "summarize: ", "num_beams": 4}, "other": {"min_length": 5}}}`)))(t)
+	if want := map[string]string{"summarization": "summarize: ", "other": "", "prefix": " "}; !maps.Equal(c.Prompts, want) || c.Prompt != "prefix" {
+		t.Errorf("%v, %q, want %v", c.Prompts, c.Prompt, want)
+	}
+	for task, want := range map[string][2]int{"summarization": {4, 0}, "other": {1, 5}, "prefix": {1, 0}} {
+		if got := must.Get(c.For(task))(t); got.Search.Beams != want[0] || got.MinLen != want[1] {
+			t.Errorf("%s: got %d beams and a least length of %d, want %d", task, got.Search.Beams, got.MinLen, want)
+		}
+	}
+	c = must.Get(ReadConfig(folder(`{"model_type": "t5", "task_specific_params": {"x": {"num_beams": 0}, "y": {"num_beam_groups": 2}}}`)))(t)
+	wantError(t, "no beam", failure(c.For("x")), "num_beams must be at least 1")
+	wantError(t, "groups of beams", failure(c.For("y")), "num_beam_groups 2")
+	wantError(t, "a list", failure(ReadConfig(folder(`{"model_type": "t5", "task_specific_params": [1]}`))), "task_specific_params must be an object")
+	wantError(t, "a number", failure(ReadConfig(folder(`{"model_type": "t5", "prefix": 1}`))), "prefix must be a string")
 }
 
 // TestBarredTokens reads which tokens generation_config.json bars.

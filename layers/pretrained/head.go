@@ -16,7 +16,7 @@ type head struct {
 	task     string   // task_type of adapters; empty for none
 	scope    string   // of all parameters except those of the head
 	vocab    bool     // the outputs are the tokens of the vocabulary
-	writes   bool     // a text is written token by token
+	writes   bool     // the model writes token by token
 	pairs    bool     // the input may be two texts
 
 	// outputs copies what the outputs are, and returns their number. It is nil without a head, and with vocab.
@@ -57,7 +57,7 @@ func Heads() iter.Seq2[string, []string] {
 func (a architecture) headOf(class string) string {
 	for _, h := range heads {
 		for _, suffix := range h.Value.suffixes {
-			if _, ok := a.heads[h.Name]; strings.HasSuffix(class, suffix) && (ok || h.Name == "states" && a.hasStates()) {
+			if _, ok := a.heads[h.Name]; strings.HasSuffix(class, suffix) && (ok || h.Name == "states" && a.headless()) {
 				if suffix == "ForPreTraining" && a.ownPretraining {
 					return "states"
 				}
@@ -68,8 +68,8 @@ func (a architecture) headOf(class string) string {
 	return ""
 }
 
-// hasStates reports whether models open without a head. Of those for sequences, some open as the encoder alone.
-func (a architecture) hasStates() bool { return a.heads["sequence"] == nil || a.encoder }
+// headless reports whether the models open without a head. An encoder with a decoder then opens without the decoder.
+func (a architecture) headless() bool { return a.encoder || a.heads["sequence"] == nil }
 
 // classFor returns the class of models with a Head.
 func (a architecture) classFor(name string) string {
@@ -101,6 +101,9 @@ func (c *Config) setHead(k *keys, name string, a architecture) {
 				key = "use_bidirectional_attention"
 			}
 			k.fail(unsupported(key, k.values[key], "a model without a head, or with one for classes, tags or answers, because a text is written token by token"))
+		}
+		if c.Sequence != nil {
+			k.prefixes(c)
 		}
 		return
 	}

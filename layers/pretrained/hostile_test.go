@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -22,13 +23,15 @@ type tampered struct {
 	tensors []safetensors.Tensor
 }
 
-// tamper copies the case llama-tied, which has two layers and a tied head.
-func tamper(t *testing.T) *tampered {
+// tamper copies a case.
+func tamper(t *testing.T, name string) *tampered {
 	t.Helper()
-	dir := "testdata/llama-tied"
+	dir := "testdata/" + name
 	f := &tampered{MapFS: fstest.MapFS{}}
 	for _, name := range []string{configFile, generationFile} {
-		f.put(name, string(must.Get(os.ReadFile(filepath.Join(dir, name)))(t)))
+		if content, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
+			f.put(name, string(content))
+		}
 	}
 	var err error
 	if f.tensors, _, err = safetensors.ReadFile(filepath.Join(dir, weights)); err != nil {
@@ -71,8 +74,8 @@ func file(t *testing.T, tensors ...safetensors.Tensor) string {
 	return b.String()
 }
 
-// TestTampered changes one thing in a folder that opens. The folder must give an error that contains want or, if want
-// is empty, must open.
+// TestTampered changes one thing in the folder llama-tied, which has two layers and a tied head. The folder must give an
+// error that contains want or, if want is empty, must open.
 func TestTampered(t *testing.T) {
 	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 	set := func(key, value string) func(*tampered) { return func(f *tampered) { f.set(key, value) } }
@@ -136,7 +139,7 @@ func TestTampered(t *testing.T) {
 		{"a folder for the weights", special(weights, fs.ModeDir), "model.safetensors: not a readable safetensors file: expected a regular file"},
 		{"a pipe for the index", func(f *tampered) { delete(f.MapFS, weights); special(index, fs.ModeNamedPipe)(f) }, "index.json: expected a regular file"},
 	} {
-		f := tamper(t)
+		f := tamper(t, "llama-tied")
 		test.change(f)
 		start := time.Now()
 		m, err := OpenFS(f.MapFS, tensor.Float32)
@@ -146,5 +149,63 @@ func TestTampered(t *testing.T) {
 		if wantError(t, test.what, err, test.want); err != nil && m != nil {
 			t.Errorf("%s: got a model, want nil", test.what)
 		}
+	}
+}
+
+// TestTamperedSequence is like TestTampered for folders with an encoder and a decoder.
+func TestTamperedSequence(t *testing.T) {
+	set := func(key, value string) func(*tampered) { return func(f *tampered) { f.set(key, value) } }
+	tensors := func(change func(x *safetensors.Tensor) bool) func(*tampered) {
+		return func(f *tampered) {
+			f.tensors = slices.DeleteFunc(f.tensors, func(x safetensors.Tensor) bool { return change(&x) })
+			f.put(weights, file(t, f.tensors...))
+		}
+	}
+	less := func(name string) func(*tampered) {
+		return tensors(func(x *safetensors.Tensor) bool { return x.Name == name })
+	}
+	other := func(name string) func(*tampered) { // other values
+		return tensors(func(x *safetensors.Tensor) bool {
+			if x.Name == name {
+				x.Data.([]float32)[3]++
+			}
+			return false
+		})
+	}
+	for _, test := range []struct {
+		name, what string
+		change     func(f *tampered)
+		want       string
+	}{
+		{"bart", "fewer decoder layers", set("decoder_layers", "0"), "but the files hold"},
+		{"bart", "a billion decoder layers", set("decoder_layers", "1000000000"), "but the files hold"},
+		{"bart", "fewer encoder layers", set("encoder_layers", "1"), `without the tensor "model.encoder.layers.1.`},
+		{"bart", "no positions of the decoder", less("model.decoder.embed_positions.weight"), `missing: "model.decoder.embed_positions.weight"`},
+		{"bart", "no bias", less("final_logits_bias"), ""},
+		{"bart", "post-norm blocks as pre-norm", set("model_type", `"mbart"`), `missing: "model.encoder.layer_norm`},
+		{"mbart", "pre-norm blocks as post-norm", set("model_type", `"bart"`), `without the tensor "model.decoder.layer_norm.`},
+		{"bart-copies", "the encoder's table has other values", other("model.encoder.embed_tokens.weight"), "differs from another table of embeddings"},
+		{"bart-copies", "the head has other values", other("lm_head.weight"), ""},
+		{"marian", "positions in the file", func(f *tampered) {
+			f.put(weights, file(t, append(f.tensors, safetensors.Tensor{Name: "model.encoder.embed_positions.weight", Shape: []int{32, 8}, Data: make([]float32, 256)})...))
+		}, ""},
+		{"marian", "two tables", set("share_encoder_decoder_embeddings", "false"), `missing: "model.encoder.embed_tokens.weight"`},
+		{"marian-two", "one table", set("share_encoder_decoder_embeddings", "true"), "differs from another table of embeddings"},
+		{"marian-two", "a huge vocabulary", set("decoder_vocab_size", "2147483647"), "but the files hold"},
+		{"t5", "a billion decoder layers", set("num_decoder_layers", "1000000000"), "but the files hold"},
+		{"t5", "gates", set("is_gated_act", "true"), "but the files hold"},
+		{"t5-gated", "no gates", set("is_gated_act", "false"), `missing: "encoder.block.0.layer.1.DenseReluDense.wi.weight"`},
+		{"t5", "no head", set("tie_word_embeddings", "false"), `the tensor "lm_head.weight" is missing`},
+		{"t5", "an odd number of buckets", set("relative_attention_num_buckets", "7"), "the same number for each direction, got 7"},
+		{"t5", "no buckets", set("relative_attention_num_buckets", "0"), "relative_attention_num_buckets must be above 0"},
+		{"t5", "two billion buckets", set("relative_attention_num_buckets", "2147483646"), "but the files hold"},
+		{"t5", "heads without width", set("d_kv", "0"), "d_kv must be above 0"},
+		{"t5-states", "a decoder", func(f *tampered) { f.set("architectures", `["T5ForConditionalGeneration"]`) }, "but the files hold"},
+		{"t5", "the encoder alone", func(f *tampered) { f.set("architectures", `["T5EncoderModel"]`) }, ""},
+	} {
+		f := tamper(t, test.name)
+		test.change(f)
+		_, err := OpenFS(f.MapFS, tensor.Float32)
+		wantError(t, test.name+": "+test.what, err, test.want)
 	}
 }

@@ -298,7 +298,7 @@ func (k *keys) read(name string, value, v any) {
 			var row ids
 			_, ok := element.([]any)
 			k.read(name, element, &row)
-			*v, isList = append(*v, row), isList && ok
+			*v, isList = append(*v, row), isList && ok && len(row) > 0
 		}
 		want = set(v, *v, isList, "a list of lists of token ids")
 	case *layers.Activation:

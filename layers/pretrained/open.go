@@ -19,8 +19,8 @@ import (
 )
 
 // A Model is a published model with its parameters. One of Decoder (Head "text"), Classifier (Head "classes"), Sequence
-// (Head "sequence") and Encoder (other Heads) is not nil. With Causal, the attention of an Encoder or a Classifier has
-// a window that hides later tokens.
+// (Head "sequence") and Encoder (other Heads) is not nil. With Causal, the attention of an Encoder or a Classifier has a
+// window that hides later tokens.
 type Model struct {
 	Config
 	Params     *layers.Params
@@ -251,6 +251,9 @@ func (c Config) Memory(dtype tensor.Dtype) (weights, perToken int) {
 	}
 	if d := distancesOf(m); d != nil {
 		numbers = sum(numbers, memory.Product(2, cmp.Or(d.Buckets, d.MaxDistance), m.Dim))
+	}
+	if r, ok := m.Positions.(layers.RelativeBias); ok { // of a half
+		numbers = sum(numbers, memory.Product(r.Buckets, a.Heads))
 	}
 	if s := c.Sequence; s != nil { // the blocks of the decoder have attention twice
 		numbers = sum(numbers, sum(memory.Product(c.decoderLayers(), sum(memory.Product(2, attention), matrices(f))), memory.Product(learnedLen(m), m.Dim)))

@@ -12,7 +12,7 @@ import (
 // t5 is the architecture of T5, T5 1.1 and Flan-T5. Its positions are a bias for each distance, which all blocks of the
 // encoder share, and so do those of the decoder.
 var t5 = architecture{
-	class: "T5ForConditionalGeneration", prefix: "transformer.", aliases: t5Aliases, encoder: true,
+	class: "T5ForConditionalGeneration", aliases: t5Aliases, encoder: true,
 	defaults: `{"vocab_size": 32128, "d_ff": 2048, "num_layers": 6, "num_heads": 8, "feed_forward_proj": "relu", ` + t5Defaults,
 	model:    t5Model, names: t5Names, heads: t5Heads,
 	config: func(k *keys, c *Config) {
@@ -31,7 +31,7 @@ var t5 = architecture{
 
 // mt5 is the architecture of mT5: T5 1.1 with other sizes.
 var mt5 = architecture{
-	class: "MT5ForConditionalGeneration", prefix: "transformer.", aliases: t5Aliases, encoder: true,
+	class: "MT5ForConditionalGeneration", aliases: t5Aliases, encoder: true,
 	defaults: `{"vocab_size": 250112, "d_ff": 1024, "num_layers": 8, "num_heads": 6, "feed_forward_proj": "gated-gelu", "decoder_start_token_id": 0, ` + t5Defaults,
 	model:    t5Model, names: t5Names, heads: t5Heads,
 	config: func(k *keys, c *Config) { k.t5(c); k.copy("tie_word_embeddings", &c.Model.Tied) },
@@ -87,12 +87,12 @@ var t5Names = slices.Concat([]string{"embedding shared|encoder.embed_tokens|deco
 		"decoder.blocks.{i}.cross.query decoder.block.{i}.layer.1.EncDecAttention.q", "decoder.blocks.{i}.cross.key decoder.block.{i}.layer.1.EncDecAttention.k",
 		"decoder.blocks.{i}.cross.value decoder.block.{i}.layer.1.EncDecAttention.v", "decoder.blocks.{i}.cross.output decoder.block.{i}.layer.1.EncDecAttention.o"})
 
-// t5FeedForward returns the names of the feed-forward layers of a half. Only a gated layer has a gate and wi_1.
+// t5FeedForward returns the names of the feed-forward layers of a half. Without gates, wi stands for wi_1: see tensors.
 func t5FeedForward(half, layer string) []string {
 	theirs := " " + half + "block.{i}." + layer
 	block := half + "blocks.{i}."
 	return []string{block + "norm2" + theirs + "layer_norm", block + "feedforward.gate" + theirs + "DenseReluDense.wi_0",
-		block + "feedforward.up" + theirs + "DenseReluDense.wi|" + half + "block.{i}." + layer + "DenseReluDense.wi_1", block + "feedforward.down" + theirs + "DenseReluDense.wo"}
+		block + "feedforward.up" + theirs + "DenseReluDense.wi_1", block + "feedforward.down" + theirs + "DenseReluDense.wo"}
 }
 
 var t5Heads = map[string][]string{"sequence": {"decoder.head lm_head"}}

@@ -36,6 +36,9 @@ func (c Config) tensors(p *layers.Params) ([]layers.Tensor, error) {
 		if a.encoder && c.Head == "states" {
 			line = strings.TrimPrefix(line, "encoder.")
 		}
+		if !c.Model.Block.FeedForward.Gated {
+			line = strings.Replace(line, "DenseReluDense.wi_1", "DenseReluDense.wi", 1)
+		}
 		add(line, h.scope, prefixes...)
 	}
 	for _, line := range a.heads[c.Head] {

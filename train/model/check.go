@@ -93,7 +93,7 @@ func (c *Config) checkUnits() error {
 	}
 	for i, units := range []tokenizer.Units{d.SourceUnits, d.TargetUnits} {
 		known := strings.Split([]string{k.units, k.answers}[i], ", ")
-		if i == 0 && c.Published() {
+		if c.Published() && (i == 0 || k.decoder) {
 			known = []string{string(tokenizer.Published)}
 		}
 		if units != "" && !slices.Contains(known, string(units)) {

@@ -126,10 +126,10 @@ func (c *Config) EntityTags() []string {
 	return tags
 }
 
-// Tokenizers returns the tokenizers of the task that have files of their own. A published tokenizer is in the archive.
+// Tokenizers returns the tokenizers of the task that have files of their own. Published tokenizers are in the archive.
 func (c *Config) Tokenizers() (list []tokenizer.Tokenizer) {
 	for i, t := range []tokenizer.Tokenizer{c.Task.Source, c.Task.Target} {
-		if t != nil && !(i == 0 && c.Published()) {
+		if t != nil && !(c.Published() && (i == 0 || c.about().decoder)) {
 			list = append(list, t)
 		}
 	}

@@ -113,6 +113,11 @@ func (c *Config) readPublished(f runfolder.Folder) error {
 	if c.Task.Source, err = s.tokenizer(); err != nil {
 		return fmt.Errorf("its %w", err)
 	}
+	if c.about().decoder {
+		if c.Task.Target, err = s.target(); err != nil {
+			return fmt.Errorf("its %w", err)
+		}
+	}
 	targets, err := f.Tokenizers(c.Data.Tokenizers[1:])
 	if len(targets) > 0 {
 		c.Task.Target = targets[0]

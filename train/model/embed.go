@@ -123,14 +123,27 @@ func (m *Model) Sum() (string, error) {
 }
 
 // SetPrompt chooses the text that Embed puts before each text, by its name in the folder's
-// config_sentence_transformers.json, such as query. An empty name stands for no text. SetPrompt returns a *ConfigError
-// if there is no such name. Don't call it at the same time as Embed.
+// config_sentence_transformers.json, such as query. For a published model that translates or summarises, it chooses the
+// text before each input by its name in the task_specific_params of config.json, such as summarization, with the beams
+// and the rules that stand there. An empty name stands for no text. SetPrompt returns a *ConfigError if there is no such
+// name. Don't call it at the same time as other methods.
 func (m *Model) SetPrompt(name string) error {
 	prompts := m.prompts()
 	text, ok := prompts[name]
 	if !ok && name != "" {
 		return setting.Errorf("%s must be one of the model's prompts, %q, got %q", setting.Path("prompt_name"), slices.Sorted(maps.Keys(prompts)), name)
 	}
-	m.prompt = text
-	return nil
+	if m.prompt = text; m.published == nil || !m.Config.about().decoder {
+		return nil
+	}
+	c, err := m.published.model.For(name)
+	if err != nil {
+		return setting.Errorf("%s %.100q: %w", setting.Path("prompt_name"), name, err)
+	}
+	m.published.model = c
+	rule := m.Config.Task
+	if m.Config.Opened() { // the answers of a run are as long as those that it learned
+		headOf(rule.Kind).published(&c, &rule)
+	}
+	return m.setRule(rule)
 }

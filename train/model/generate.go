@@ -84,7 +84,7 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateO
 	} else {
 		c := &m.published.model
 		d.MaxTokens, d.End = min(d.MaxTokens, room), c.End
-		d.Suppress, d.SuppressFirst, d.MinTokens = c.Suppress, c.SuppressFirst, max(c.MinTokens, c.MinLen-len(ids))
+		d.Rules = decode.Rules{Suppress: c.Suppress, SuppressFirst: c.SuppressFirst, MinTokens: max(c.MinTokens, c.MinLen-len(ids))}
 	}
 	if id, ok := m.markID(mark); ok {
 		d.End = append(slices.Clip(d.End), id)

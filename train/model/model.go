@@ -46,7 +46,8 @@ type Model struct {
 	start     start           // the folder that the weights are from; nil before there is one
 	published *publishedStart // the folder of the published model that this one is or began as; otherwise nil
 	adapter   *layers.Adapter // for a Tune of lora, while the run trains; an opened model has it in its Params
-	prompt    string          // Embed puts it before each text
+	prompt    string          // Embed puts it before each text, and so do answers of a published model with a decoder
+	language  string          // the code of an answer's language, if it begins a text
 
 	int8 bool // the weights become int8 while they are loaded
 
@@ -65,9 +66,13 @@ func (m *Model) encode(input string) (data.Batch, Answer) {
 	if m.Config.Published() {
 		source = m.Config.Task.SourceTokenizer() // counts special tokens, too
 	}
-	ids, some, _ := oov.Count(source, input)
+	text := input
+	if m.published != nil && m.Config.about().decoder {
+		text = m.language + m.prompt + input
+	}
+	ids, some, _ := oov.Count(source, text)
 	unknown := oov.Strange(source, ids, some)
-	b, err := m.Coder.Batch([]data.Example{{Source: input}})
+	b, err := m.Coder.Batch([]data.Example{{Source: text}})
 	if err != nil {
 		unknown = unknown && source.Unknown() >= 0 || errors.As(err, new(*tokenizer.UnknownSymbolError))
 		return b, Answer{Input: input, Unknown: unknown, Err: &InputError{input, err}}

@@ -11,8 +11,9 @@ import (
 
 // PredictOptions are the options of PredictAll.
 type PredictOptions struct {
-	// Beam is the width of the beam search for seq2seq: see decode.BeamOptions. It is at most MaxBeam. 0 or 1 means
-	// greedy search, which takes the likeliest symbol each time. For other kinds, it must be 0 or 1.
+	// Beam is the width of the beam search for seq2seq: see decode.BeamOptions. It is at most MaxBeam. 1 means greedy
+	// search, which takes the likeliest symbol each time, and 0 the num_beams of a published model's
+	// generation_config.json, or 1. For other kinds, it must be 0 or 1.
 	Beam int
 
 	// Top is the number of likeliest answers in Answer.Top: classes, next symbols of a text, or sequences. For seq2seq,
@@ -49,6 +50,9 @@ func (m *Model) Predict(input string) (string, error) {
 // When ctx is done, PredictAll returns ctx.Err() and no answers. If a function of the rule or of a tokenizer panics,
 // PredictAll panics on the caller's goroutine, like train.Fit.
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
+	if o.Beam == 0 && m.published != nil && m.Config.about().decoder {
+		o.Beam = m.published.model.Search.Beams
+	}
 	if err := o.check(m); err != nil {
 		return nil, err
 	}

@@ -86,15 +86,33 @@ func (s *publishedStart) suit(kind data.Kind) error {
 func (s publishedStart) folder() (fs.FS, error) { return fs.Sub(s.FS, s.model.Folder) }
 
 // tokenizer opens the tokenizer.
-func (s publishedStart) tokenizer() (p *tokenizer.Pipeline, err error) {
+func (s publishedStart) tokenizer() (*tokenizer.Pipeline, error) { return s.open(tokenizer.OpenFS) }
+
+func (s publishedStart) open(open func(fs.FS) (*tokenizer.Pipeline, error)) (p *tokenizer.Pipeline, err error) {
 	folder, err := s.folder()
 	if err == nil {
-		p, err = tokenizer.OpenFS(folder)
+		p, err = open(folder)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", s.Dir, err)
 	}
 	return p, err
+}
+
+// target opens the tokenizer of answers, in the language in which the model writes them.
+func (s publishedStart) target() (*tokenizer.Pipeline, error) {
+	p, err := s.open(tokenizer.OpenTarget)
+	if err != nil {
+		return nil, err
+	}
+	for name, id := range p.Special() {
+		if id == s.model.Search.First || id == s.model.Search.Start {
+			if known, err := p.WithLanguage(name); err == nil {
+				return known, nil
+			}
+		}
+	}
+	return p, nil
 }
 
 // config returns a configuration of the kind whose head the model has. A model without a head embeds texts.
@@ -107,7 +125,11 @@ func (s publishedStart) config([]data.Rule) (Config, error) {
 	rule := data.Rule{Name: m.Type, Source: source, MaxLen: m.MaxLen, Published: data.Published{Tokens: m.Model.Vocab, Start: m.Start, Pad: m.Pad, Mask: maskID(source, m.Model.Vocab), Segments: m.Model.Segments, MaxLen: m.MaxLen}}
 	completeRule(&m, &rule)
 	c := Config{Format: Format, Task: rule, Model: m.Model, Head: s.head()}
-	return c, nil
+	if c.about().decoder {
+		c.DecoderLayers = m.Sequence.DecoderLayers
+		c.Task.Target, err = s.target()
+	}
+	return c, err
 }
 
 // completeRule completes the rule of a published model with what its head is for.
@@ -124,7 +146,7 @@ func PublishedTasks() iter.Seq2[string, Config] {
 			about := ""
 			for _, labels := range [][]string{{"a", "b"}, {"a"}} { // several labels or a number; the same for other heads
 				c := Config{Task: data.Rule{Published: data.Published{Tokens: 1}}}
-				if completeRule(&pretrained.Config{Head: name, Labels: labels}, &c.Task); c.Task.About == about {
+				if completeRule(&pretrained.Config{Head: name, Labels: labels, Sequence: &layers.EncoderDecoderConfig{}}, &c.Task); c.Task.About == about {
 					continue
 				}
 				if about = c.Task.About; !yield(strings.Join(classes, ", "), c) {

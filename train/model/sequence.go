@@ -1,12 +1,16 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/layers/pretrained"
@@ -19,16 +23,40 @@ func (sequenceHead) about() facts {
 	return facts{kind: data.KindSeq2Seq, use: "predict", rows: true, decoder: true, top: MaxBeam, units: "characters, tokens, words, bpe", answers: "characters, tokens, bpe"}
 }
 
-func (sequenceHead) suit(*pretrained.Config) error {
-	return fmt.Errorf("a task of kind %s can't start from a published model", data.KindSeq2Seq)
+// suit only accepts a model that writes answers: others have no decoder that reads a source.
+func (sequenceHead) suit(m *pretrained.Config) error {
+	if m.Head != "sequence" {
+		return fmt.Errorf("a task of kind %s can start from a published model with an encoder and a decoder, such as t5, not from %s", data.KindSeq2Seq, m.Type)
+	}
+	return nil
 }
 
+func (sequenceHead) published(m *pretrained.Config, r *data.Rule) bool {
+	if m.Head != "sequence" {
+		return false
+	}
+	s := m.Search
+	r.About, r.MaxLen = "an answer to a text, such as a translation", min(r.MaxLen, Longest)
+	r.MaxAnswer = min(cmp.Or(s.MaxTokens, max(0, s.MaxLen-1), usualAnswer), r.MaxLen)
+	r.Published.Start, r.Published.MaxLen = s.Start, r.MaxLen
+	if !m.Sequence.Shared {
+		r.Published.Targets = cmp.Or(m.Sequence.TargetVocab, m.Model.Vocab)
+	}
+	return true
+}
+
+// usualAnswer is the greatest number of tokens of an answer if a published folder doesn't say it.
+const usualAnswer = 512
+
 func (sequenceHead) network(m *Model) (network, error) {
-	config, shared := m.Config.Model, m.Config.Task.Source != nil && m.Config.Task.Target == nil // one vocabulary
-	config.Tied = config.Tied || shared
-	net, err := layers.NewEncoderDecoder(m.Params, layers.EncoderDecoderConfig{
-		Model: config, TargetVocab: m.layout.TargetTokens, DecoderLayers: m.Config.DecoderLayers, Shared: shared,
-	})
+	c := layers.EncoderDecoderConfig{Model: m.Config.Model, TargetVocab: m.layout.TargetTokens, DecoderLayers: m.Config.DecoderLayers}
+	if rule := &m.Config.Task; m.Config.Published() {
+		c.Shared = rule.Published.Targets == 0
+	} else {
+		c.Shared = rule.Source != nil && rule.Target == nil // one vocabulary
+		c.Model.Tied = c.Model.Tied || c.Shared
+	}
+	net, err := layers.NewEncoderDecoder(m.Params, c)
 	return translator{newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], inputs[2], layers.Mask{KeyLengths: inputs[1]}) // (B, TargetLen, Classes)
 	}), net}, err
@@ -40,15 +68,40 @@ type translator struct {
 	net *layers.EncoderDecoder
 }
 
-// predictor returns a predictor that generates answers. An answer ends before the first special token, or at the
-// greatest length of an answer.
+// search returns how the model searches for answers. An answer ends before the first special token, or at its greatest
+// length, or as the published model says.
+func (t translator) search(beam int) decode.BeamOptions {
+	l := t.layout
+	o := decode.BeamOptions{Width: beam, MaxTokens: l.TargetLen, End: []int{l.End, l.TargetPad, l.Start}}
+	if t.published == nil {
+		return o
+	}
+	c, s := &t.published.model, &t.published.model.Search
+	o.End, o.LengthPenalty, o.RepetitionPenalty = c.End, s.LengthPenalty, c.Sampler.RepetitionPenalty
+	o.Rules = decode.Rules{NoRepeat: s.NoRepeat, BadWords: s.BadWords, MinTokens: max(c.MinTokens, c.MinLen-1), ForceLast: s.Last, Suppress: c.Suppress, SuppressFirst: c.SuppressFirst}
+	if s.First >= 0 {
+		o.ForceFirst = []int{s.First}
+	}
+	switch {
+	case s.Stop == "early" || beam == 1: // which is greedy
+		o.Ends = decode.EndFull
+	case s.Stop == "":
+		o.Ends = decode.EndLikely
+	}
+	return o
+}
+
+// predictor returns a predictor that generates answers.
 func (t translator) predictor(s batchShape) (predictor, error) {
 	l := t.layout
 	session, err := decode.NewSeq2Seq(t.net, decode.Seq2SeqConfig{Sources: s.size, Width: s.beam, SourceLen: s.width, Capacity: l.TargetLen, Cores: s.cores})
 	if err != nil {
 		return nil, err
 	}
-	o := decode.BeamOptions{Width: s.beam, MaxTokens: l.TargetLen, End: []int{l.End, l.TargetPad, l.Start}}
+	o, longest := t.search(s.beam), l.TargetLen
+	if t.published == nil { // of this, the end is a part
+		longest--
+	}
 	return func(ctx context.Context, rows []query) error {
 		sources, starts := make([][]int, len(rows)), make([][]int, len(rows))
 		for i, q := range rows {
@@ -63,9 +116,58 @@ func (t translator) predictor(s batchShape) (predictor, error) {
 		}
 		for i := range rows {
 			for _, h := range found[i] {
-				rows[i].choices = append(rows[i].choices, choice{targets: h.Tokens[:min(len(h.Tokens), l.TargetLen-1)], logProb: h.LogProb})
+				rows[i].choices = append(rows[i].choices, choice{targets: h.Tokens[:min(len(h.Tokens), longest)], logProb: h.LogProb})
 			}
 		}
 		return nil
 	}, nil
+}
+
+// SetLanguages chooses the languages of the texts and of the answers of a published model that knows several, by codes
+// such as en_XX or fra. With an empty code, the language stays as the folder says. SetLanguages returns a *ConfigError
+// if the model doesn't know a language. Don't call it at the same time as other methods.
+func (m *Model) SetLanguages(source, target string) error {
+	rule := m.Config.Task
+	texts, _ := rule.Source.(*tokenizer.Pipeline)
+	answers, ok := rule.Target.(*tokenizer.Pipeline)
+	codes := []string(nil)
+	if ok = ok && m.published != nil; ok {
+		codes = answers.Languages()
+	}
+	if len(codes) == 0 && source+target != "" {
+		return setting.Errorf("%s and %s are for published models that know several languages, not for the task %s", setting.Path("source_language"), setting.Path("target_language"), rule.Name)
+	}
+	var err error
+	if code := ">>" + target + "<<"; slices.Contains(codes, code) { // which begins a text
+		m.language, target = code+" ", ""
+	}
+	if source != "" {
+		if texts, err = texts.WithLanguage(source); err != nil {
+			return setting.Errorf("%s: %w", setting.Path("source_language"), err)
+		}
+		rule.Source = texts
+	}
+	if target != "" {
+		if answers, err = answers.WithLanguage(target); err != nil {
+			return setting.Errorf("%s: %w", setting.Path("target_language"), err)
+		}
+		rule.Target = answers
+		s, id := &m.published.model.Search, answers.Special()[target]
+		if input, err := answers.Input(""); err == nil && input.Tokens[0].ID != id { // the code ends an answer, and comes before the next one
+			s.Start, rule.Published.Start = id, id
+		} else {
+			s.First = id
+		}
+	}
+	return m.setRule(rule)
+}
+
+// setRule replaces the rule of an opened model.
+func (m *Model) setRule(rule data.Rule) error {
+	coder, err := data.NewCoder(rule)
+	if err != nil {
+		return setting.As(err)
+	}
+	m.Coder, m.Config.Task, m.layout = coder, rule, coder.Layout()
+	return nil
 }

@@ -17,7 +17,7 @@ import transformers
 from safetensors.torch import save_file
 from transformers import CONFIG_MAPPING
 
-from cases import distances, distil, gpt2, latent, modern, small
+from cases import distances, distil, gpt2, halves, latent, modern, small, special, t5
 from make import HEADS, HERE, doubles, outputs, reference
 
 B, T = 2, 9
@@ -37,6 +37,7 @@ SIZES = dict({"deberta-v2": small | distances, "deberta": small | distances}, el
              smollm3=small | dict(num_key_value_heads=2, pad_token_id=0), glm4=small | dict(num_key_value_heads=2, head_dim=8, pad_token_id=0),
              ernie4_5=small | dict(num_key_value_heads=2, head_dim=6), stablelm=small | dict(hidden_size=32, num_key_value_heads=2),
              granite=small | dict(num_key_value_heads=2), cohere2=small | dict(num_key_value_heads=2, bos_token_id=1, eos_token_id=2, sliding_window=3),
+             t5=t5, mt5=t5, bart=halves | special, mbart=halves | special, marian=halves | special, pegasus=halves | special,
              gpt_neox=small | dict(num_attention_heads=2, rotary_pct=0.25), llama=small | dict(num_key_value_heads=2))
 TYPES = [k for k in LISTS if k in CONFIG_MAPPING]
 ACTIVATIONS = "gelu gelu_new gelu_pytorch_tanh gelu_fast relu silu tanh quick_gelu relu2 mish".split()
@@ -64,7 +65,7 @@ def draw(r, kind, key, default):
         return p
     if key in ("hidden_act", "hidden_activation", "activation_function", "activation", "classifier_activation", "pooler_hidden_act"):
         return r.choice(ACTIVATIONS)
-    special = dict(layer_types=lambda: [r.choice(["full_attention", "sliding_attention"]) for _ in range(2)], sliding_window=lambda: r.choice([2, 3, 5]),
+    drawn = dict(layer_types=lambda: [r.choice(["full_attention", "sliding_attention"]) for _ in range(2)], sliding_window=lambda: r.choice([2, 3, 5]),
                    head_dim=lambda: r.choice([2, 4, 8]), max_position_embeddings=lambda: r.choice([9, 16, 64]), hidden_size=lambda: r.choice([16, 32]), num_attention_heads=lambda: r.choice([2, 4]), is_causal=lambda: r.random() < 0.3, num_labels=lambda: r.choice([1, 3]), classifier_pooling=lambda: r.choice(["cls", "mean"]),
                    id2label=lambda: {0: "a", 1: "b", 2: "c"}, token_classification_bias=lambda: r.random() < 0.5, problem_type=lambda: r.choice(["regression", "single_label_classification", "multi_label_classification"]),
                    partial_rotary_factor=lambda: r.choice([0.5, 1.0]), attn_logit_softcapping=lambda: 2.0, final_logit_softcapping=lambda: 3.0, attention_chunk_size=lambda: 3,
@@ -75,9 +76,11 @@ def draw(r, kind, key, default):
                    max_window_layers=lambda: r.choice([0, 1, 2]), embedding_size=lambda: r.choice([12, 16]), word_embed_proj_dim=lambda: r.choice([8, 16]), original_max_position_embeddings=lambda: 16,
                    relative_attention=lambda: r.random() < 0.8, pos_att_type=lambda: r.choice(["c2p|p2c", "p2c", ["c2p"], ["p2c", "c2p"]]), position_buckets=lambda: r.choice([-1, 2, 4, 8]),
                    max_relative_positions=lambda: r.choice([-1, 5, 12]), norm_rel_ebd=lambda: r.choice(["none", "layer_norm"]), share_att_key=lambda: r.random() < 0.5,
-                   num_hidden_groups=lambda: r.choice([1, 2]), inner_group_num=lambda: r.choice([1, 2]), conv_kernel_size=lambda: r.choice([0, 3]), talking_head=lambda: r.random() < 0.3)
-    if key in special:
-        return special[key]()
+                   num_hidden_groups=lambda: r.choice([1, 2]), inner_group_num=lambda: r.choice([1, 2]), conv_kernel_size=lambda: r.choice([0, 3]), feed_forward_proj=lambda: r.choice(["", "gated-"]) + r.choice(ACTIVATIONS), dense_act_fn=lambda: r.choice(ACTIVATIONS),
+                   decoder_vocab_size=lambda: r.choice([37, 41]), d_model=lambda: r.choice([8, 16]), d_kv=lambda: r.choice([2, 6]), num_decoder_layers=lambda: r.choice([1, 3]),
+                   relative_attention_num_buckets=lambda: r.choice([4, 8, 9, 32]), relative_attention_max_distance=lambda: r.choice([2, 5, 64]), vocab_size=lambda: 43, talking_head=lambda: r.random() < 0.3)
+    if key in drawn:
+        return drawn[key]()
     if isinstance(default, bool):
         return r.random() < 0.7 if not default else r.random() < 0.3
     if key.endswith("_token_id"):
@@ -95,7 +98,8 @@ def make(folder, r):
     kind = r.choice(TYPES)
     causal = kind in "llama gpt2 qwen2 qwen3 mistral gemma3_text gpt_neo gpt_neox opt gemma2 mixtral qwen3_moe olmoe gpt_oss phi3 starcoder2 olmo2 smollm3 glm4 ernie4_5 stablelm deepseek_v2 deepseek_v3 granite cohere2".split()
     known = [head for head in ("classes", "tags", "spans") if type(CONFIG_MAPPING[kind]()) in getattr(transformers, HEADS[head])._model_mapping]
-    head = r.choice(["text" if causal else "mask", "states"] + known)
+    sequence = kind in "t5 mt5 bart mbart marian pegasus".split()
+    head = "sequence" if sequence else r.choice(["text" if causal else "mask", "states"] + known)
     values = dict(SIZES.get(kind, small))
     if head == "classes":
         values |= dict(pad_token_id=1 if "roberta" in kind or kind == "camembert" else 0)  # RoBERTa's positions begin after it
@@ -115,6 +119,8 @@ def make(folder, r):
     model = getattr(transformers, HEADS[head]).from_config(config)
     with torch.no_grad():
         for _, p in model.named_parameters():
+            if not p.requires_grad:  # sinusoidal positions
+                continue
             p.copy_(torch.randn_like(p) * (0.2 if p.dim() == 1 else 1.5 / p.shape[-1] ** 0.5) + (1 if p.dim() == 1 and p.abs().sum() > 0 else 0))
     model.save_pretrained(folder)
     for name in os.listdir(folder):
@@ -124,13 +130,15 @@ def make(folder, r):
     open(os.path.join(folder, "keys.txt"), "w").write(f"{kind} {head} " + " ".join(keys))
     rng = np.random.default_rng(r.randrange(1 << 30))
     x = dict(ids=torch.tensor(rng.integers(4, 40, (B, T))), lengths=torch.tensor([T, 6]))
+    if sequence:
+        x["answers"] = torch.tensor(rng.integers(4, min(40, getattr(config, "decoder_vocab_size", 40)), (B, 6)))
     x["ids"][1, 6:] = 0 if config.pad_token_id is None else config.pad_token_id
     with doubles(), torch.no_grad():
         logits, mask = outputs(reference(folder, head), head, x)
-    if head != "classes":
+    if head != "classes" and not sequence:
         logits = logits * mask[..., None]
     assert torch.isfinite(logits).all()
-    save_file(dict(ids=x["ids"], lengths=x["lengths"], logits=logits.double().contiguous()), os.path.join(folder, "expected.safetensors"))
+    save_file(x | dict(logits=logits.double().contiguous()), os.path.join(folder, "expected.safetensors"))
 
 
 def main(folder, count, seed, *types):

@@ -34,7 +34,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LENGTHS = [9, 4, 7]
 B = len(LENGTHS)
 HEADS = dict(text="AutoModelForCausalLM", mask="AutoModelForMaskedLM", classes="AutoModelForSequenceClassification", tags="AutoModelForTokenClassification",
-             spans="AutoModelForQuestionAnswering", sequence="AutoModelForSeq2SeqLM", states="AutoModel")
+             spans="AutoModelForQuestionAnswering", states="AutoModel", sequence="AutoModelForSeq2SeqLM")
 
 
 @contextlib.contextmanager

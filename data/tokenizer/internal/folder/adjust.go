@@ -19,7 +19,7 @@ import (
 var modelClasses = map[string]string{
 	"bert": "Bert", "distilbert": "Bert", "electra": "Bert", "mpnet": "MPNet", "gpt2": "GPT2", "gpt_neo": "GPT2", "opt": "GPT2",
 	"gpt_neox": "GPTNeoX", "qwen2": "Qwen2", "qwen3": "Qwen2", "roberta": "Roberta", "xlm-roberta": "XLMRoberta", "camembert": "Camembert",
-	"gemma": "Gemma", "gemma2": "Gemma", "gemma3_text": "Gemma", "t5": "T5", "albert": "Albert", "deberta": "Deberta", "deberta-v2": "DebertaV2", "mistral": "any", "modernbert": "any",
+	"gemma": "Gemma", "gemma2": "Gemma", "gemma3_text": "Gemma", "t5": "T5", "mt5": "T5", "bart": "Roberta", "mbart": "MBart", "pegasus": "Pegasus", "albert": "Albert", "deberta": "Deberta", "deberta-v2": "DebertaV2", "mistral": "any", "modernbert": "any",
 }
 
 // wholeClasses has the classes that take only the vocabulary, the merges and the template of a tokenizer.json, and make
@@ -33,6 +33,7 @@ var wholeClasses = map[string]struct {
 	"GPT2": {"BPE", byteLevelParts}, "Roberta": {"BPE", byteLevelParts}, "GPTNeoX": {"BPE", neoxParts}, "Qwen2": {"BPE", qwenParts},
 	"Llama": {"BPE", llamaParts}, "XLMRoberta": {"Unigram", metaspaceParts}, "Camembert": {"Unigram", metaspaceParts},
 	"Deberta": {"BPE", debertaParts}, "DebertaV2": {"Unigram", debertaV2Parts}, "Albert": {"Unigram", albertParts},
+	"Bart": {"BPE", byteLevelParts}, "T5": {"Unigram", t5Parts}, "MBart": {"Unigram", mbartParts}, "MBart50": {"Unigram", mbart50Parts}, "Pegasus": {"Unigram", pegasusParts},
 }
 
 // modelType returns the type of a tokenizer.json's model. Older files leave it out.

@@ -35,6 +35,8 @@ type settings struct {
 	AddBegin         *bool     `json:"add_bos_token"`
 	AddEnd           *bool     `json:"add_eos_token"`
 	ExtraIDs         *int      `json:"extra_ids"`
+	SeparateVocabs   bool      `json:"separate_vocabs"`
+	SourceLanguage   string    `json:"src_lang"`
 	Begin            TokenName `json:"bos_token"`
 	End              TokenName `json:"eos_token"`
 	Unknown          TokenName `json:"unk_token"`
@@ -82,6 +84,7 @@ var families = map[string]string{
 	"bert": "bert", "distilbert": "bert", "electra": "bert", "mobilebert": "bert",
 	"gpt2": "gpt2", "roberta": "roberta",
 	"llama": "llama", "mistral": "llama", "gemma": "llama", "gemma2": "llama", "t5": "t5", "mt5": "t5",
+	"marian": "marian", "mbart": "mbart", "mbart50": "mbart50", "pegasus": "pegasus", "bart": "roberta",
 	"albert": "albert", "deberta": "deberta", "debertav2": "debertav2", "deberta-v2": "debertav2",
 }
 
@@ -290,9 +293,45 @@ func byteLevelFile(folder fs.FS, content []byte) (file format.File, err error) {
 	return file, cmp.Or(err, err1, err2)
 }
 
+// marianFile returns the tokenizer.json for one of Marian's two SentencePiece models. The pieces have the ids of
+// vocab.json or, if the target has a vocabulary of its own, of target_vocab.json.
+func marianFile(folder fs.FS, name string, proto []byte) (file format.File, err error) {
+	s, err := readAll(folder, "marian")
+	if err != nil {
+		return file, err
+	}
+	if _, err := sentencepiece.Parse(proto); err != nil {
+		return file, err
+	}
+	vocabFile := "vocab.json"
+	if s.SeparateVocabs && name == TargetModel {
+		vocabFile = targetVocab
+	}
+	content, err := ReadFile(folder, vocabFile)
+	if err == nil {
+		err = jsonkeys.Check(content, nil)
+	}
+	var vocab []string
+	if err == nil {
+		content = bytes.TrimSpace(content)
+		vocab, err = format.Members{"vocab": content}.TakeVocab()
+	}
+	if err != nil {
+		return file, fmt.Errorf("%s, which has the ids of the pieces: %w", vocabFile, err)
+	}
+	ids, end := &vocabIDs{vocab, map[TokenName]int{}}, cmp.Or(s.End, "</s>")
+	unknown := cmp.Or(s.Unknown, "<unk>")
+	file = format.File{Version: "1.0", Model: sentencepiece.JSON{Type: "SentencePiece", Proto: proto, Vocab: content, Unknown: string(unknown)}}
+	if file.AddedTokens, err = s.addedTokens(ids, end, unknown, cmp.Or(s.Pad, "<pad>")); err != nil {
+		return file, err
+	}
+	file.PostProcessor, err = textTemplate(ids, false, true, "", end, 0)
+	return file, err
+}
+
 // modelFile returns the tokenizer.json for a SentencePiece model.
 func modelFile(folder fs.FS, proto []byte) (file format.File, err error) {
-	s, err := readAll(folder, "llama", "t5", "albert", "debertav2")
+	s, err := readAll(folder, "llama", "t5", "albert", "debertav2", "mbart", "mbart50", "pegasus")
 	if err != nil {
 		return file, err
 	}
@@ -303,8 +342,14 @@ func modelFile(folder fs.FS, proto []byte) (file format.File, err error) {
 	if s.family == "albert" || s.family == "debertav2" {
 		return s.unigramFile(m)
 	}
+	if s.family == "mbart" || s.family == "mbart50" || s.family == "pegasus" {
+		return s.offsetFile(m)
+	}
 	file = format.File{Version: "1.0", Model: sentencepiece.JSON{Type: "SentencePiece", Proto: proto}}
 	ids := &vocabIDs{m.Pieces, map[TokenName]int{}}
+	if s.family == "t5" {
+		s.Unknown = cmp.Or(s.Unknown, "<unk>")
+	}
 	special := []TokenName{s.Begin, s.End, s.Unknown, s.Pad}
 	for id, piece := range m.Pieces {
 		if m.Types[id] == sentencepiece.Control {
@@ -335,6 +380,9 @@ func modelFile(folder fs.FS, proto []byte) (file format.File, err error) {
 		second = 0
 	}
 	file.PostProcessor, err = textTemplate(ids, begin, end, cmp.Or(s.Begin, "<s>"), cmp.Or(s.End, "</s>"), second)
+	if model, rules := m.UnigramJSON(); s.family == "t5" && model != nil && err == nil {
+		err = s.setParts(&file, model, rules, t5Parts)
+	}
 	return file, err
 }
 

@@ -191,16 +191,9 @@ func (s *settings) unigramFile(m *sentencepiece.File) (file format.File, err err
 	if err = cmp.Or(err, other); err != nil {
 		return file, err
 	}
-	parts := format.Members{}
-	if rules != nil {
-		parts["normalizer"], err = json.Marshal(map[string]any{"type": "Precompiled", "precompiled_charsmap": rules})
-	}
+	file.PostProcessor = template(cls, sep, false, 1)
 	if s.family == "albert" {
-		albertParts(s, parts)
-	} else {
-		debertaV2Parts(s, parts)
+		return file, s.setParts(&file, model, rules, albertParts)
 	}
-	file.Version, file.Model, file.PostProcessor = "1.0", model, template(cls, sep, false, 1)
-	file.Normalizer, file.PreTokenizer, file.Decoder = parts["normalizer"], parts["pre_tokenizer"], parts["decoder"]
-	return file, err
+	return file, s.setParts(&file, model, rules, debertaV2Parts)
 }

@@ -25,14 +25,21 @@ var modelNames = []string{"tokenizer.model", "spiece.model", "sentencepiece.bpe.
 // settingsFiles are the names of the files with settings that change ids.
 var settingsFiles = []string{"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json", "sentence_bert_config.json"}
 
+// Marian's names: SentencePiece models whose pieces have their ids in another file.
+const (
+	sourceModel = "source.spm"
+	TargetModel = "target.spm"
+	targetVocab = "target_vocab.json"
+)
+
 // tokenizerFiles returns the names of files with a tokenizer. Of several files in a folder, the first one counts.
 func tokenizerFiles() []string {
-	return slices.Concat([]string{"tokenizer.json"}, modelNames, []string{"vocab.txt", "vocab.json"})
+	return slices.Concat([]string{sourceModel, "tokenizer.json"}, modelNames, []string{"vocab.txt", "vocab.json"})
 }
 
 // Files returns the names of all files that Read may read in a folder.
 func Files() []string {
-	return slices.Concat(tokenizerFiles(), []string{"merges.txt"}, settingsFiles)
+	return slices.Concat(tokenizerFiles(), []string{"merges.txt", TargetModel, targetVocab}, settingsFiles)
 }
 
 // Read finds a tokenizer in a folder, and returns the path of its file and its content as a tokenizer.json. If names is
@@ -66,13 +73,15 @@ func Convert(folder fs.FS, name string, content []byte) ([]byte, error) {
 	switch {
 	case strings.HasSuffix(name, ".model"):
 		file, err = modelFile(folder, content)
+	case strings.HasSuffix(name, ".spm"):
+		file, err = marianFile(folder, name, content)
 	case name == "vocab.txt":
 		file, err = wordPieceFile(folder, content)
 	case name == "vocab.json":
 		file, err = byteLevelFile(folder, content)
 	case strings.HasSuffix(name, ".json"):
 	default:
-		err = errors.New("expected a tokenizer.json, vocab.txt, vocab.json, or a name that ends with .model")
+		err = errors.New("expected a tokenizer.json, vocab.txt, vocab.json, or a name that ends with .model or .spm")
 	}
 	if err == nil && file.Version != "" {
 		content, err = format.Marshal(file, "")

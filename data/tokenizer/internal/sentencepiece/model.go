@@ -21,12 +21,24 @@ import (
 type JSON struct {
 	Type  string `json:"type"`
 	Proto []byte `json:"proto"` // the file, in base64
+
+	// Vocab has the ids of the pieces, in place of the file's ids, and Unknown is the piece for those without an id. A
+	// text may then begin with the code of a language, such as >>fra<<, which is one piece.
+	Vocab   json.RawMessage `json:"vocab,omitempty"`
+	Unknown string          `json:"unk_token,omitempty"`
 }
 
 // ParseJSON makes the model SentencePiece of a tokenizer.json.
 func ParseJSON(members format.Members) (*Model, error) {
-	encoded := members["proto"]
+	encoded, other := members["proto"], members["vocab"] != nil
 	delete(members, "proto")
+	var vocab format.Vocab
+	if other {
+		var err error
+		if vocab, err = members.TakeVocab(); err != nil {
+			return nil, err
+		}
+	}
 	if len(encoded) > base64.StdEncoding.EncodedLen(maxFile)+len(`""`) {
 		return nil, fmt.Errorf("its proto must have at most %d bytes", maxFile)
 	}
@@ -41,7 +53,20 @@ func ParseJSON(members format.Members) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return New(parsed), nil
+	m := New(parsed)
+	if other {
+		m.vocab, m.published = vocab, map[string]int{}
+		for id, piece := range vocab {
+			if piece != "" {
+				m.published[piece] = id
+			}
+		}
+		if _, ok := m.published[file.Unknown]; !ok {
+			return nil, fmt.Errorf("its vocab must have the unk_token, %.100q", file.Unknown)
+		}
+		m.unknownPiece = file.Unknown
+	}
+	return m, nil
 }
 
 // A Model is the normalizer, the model and the decoder of a file.
@@ -50,6 +75,10 @@ type Model struct {
 	defined *trie.Trie // user-defined symbols, or nil
 	lattice *lattice   // for Unigram
 	merger  *merger    // for BPE
+
+	vocab        []string // see JSON.Vocab; nil if ids are the file's
+	published    map[string]int
+	unknownPiece string
 }
 
 // New makes the tables for encoding.
@@ -76,13 +105,64 @@ func New(f *File) *Model {
 }
 
 // Vocabulary returns the pieces by their ids.
-func (m *Model) Vocabulary() []string { return m.Pieces }
+func (m *Model) Vocabulary() []string {
+	if m.vocab != nil {
+		return m.vocab
+	}
+	return m.Pieces
+}
 
 // Unknown returns the id of the unknown piece.
-func (m *Model) Unknown() int { return m.unknownID }
+func (m *Model) Unknown() int {
+	if m.vocab != nil {
+		return m.published[m.unknownPiece]
+	}
+	return m.unknownID
+}
+
+// code returns the number of bytes of the code of a language that begins a text.
+func (m *Model) code(text string) int {
+	if m.vocab == nil || !strings.HasPrefix(text, ">>") {
+		return 0
+	}
+	if i := strings.Index(text, "<<"); i >= 0 {
+		return i + 2
+	}
+	return 0
+}
 
 // Encode appends the tokens of a text.
 func (m *Model) Encode(tokens []pipe.Token, text string, b *pipe.Budget) ([]pipe.Token, error) {
+	first, n := len(tokens), m.code(text)
+	tokens, err := m.encode(tokens, text[n:], b)
+	if m.vocab == nil || err != nil {
+		return tokens, err
+	}
+	for i, t := range tokens[first:] {
+		t.Start, t.End = t.Start+n, t.End+n
+		piece := text[t.Start:t.End] // what neighbouring unknown characters are
+		if t.ID != m.unknownID {
+			piece = m.Pieces[t.ID]
+		}
+		t.ID = m.idOf(piece)
+		tokens[first+i] = t
+	}
+	if n > 0 {
+		tokens = slices.Insert(tokens, first, pipe.Token{ID: m.idOf(text[:n]), End: n})
+	}
+	return tokens, nil
+}
+
+// idOf returns the published id of a piece.
+func (m *Model) idOf(piece string) int {
+	if id, ok := m.published[piece]; ok {
+		return id
+	}
+	return m.Unknown()
+}
+
+// encode is Encode with the ids of the file.
+func (m *Model) encode(tokens []pipe.Token, text string, b *pipe.Budget) ([]pipe.Token, error) {
 	first := len(tokens)
 	if m.unigram {
 		tokens = m.lattice.encode(tokens, text, b)
@@ -123,6 +203,21 @@ func (m *Model) Stream(_ *pipe.Budget, next pipe.Sink) (pipe.Sink, func()) {
 	put := func(text string) {
 		started = started || text != ""
 		next(text, true, true)
+	}
+	if m.vocab != nil { // the text is trimmed
+		spaces := ""
+		put = func(text string) {
+			text = spaces + text
+			kept := strings.TrimRight(text, " ")
+			if spaces = text[len(kept):]; !started {
+				kept = strings.TrimLeft(kept, " ")
+			}
+			if kept == "" && !started {
+				spaces = ""
+			}
+			started = started || kept != ""
+			next(kept, true, true)
+		}
 	}
 	flush := func() {
 		if len(held) > 0 {

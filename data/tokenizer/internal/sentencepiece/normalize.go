@@ -22,7 +22,8 @@ func (m *Model) Normalize(a pipe.Text) pipe.Text {
 			}
 		}
 	}
-	done := 0 // bytes of the text before the part that is next
+	code := m.code(a.Content)
+	done := code // bytes of the text before the part that is next
 	for m.trimSpaces && done < len(a.Content) {
 		text, n := m.normal(a.Content[done:], a.Budget)
 		if text != " " {
@@ -30,11 +31,14 @@ func (m *Model) Normalize(a pipe.Text) pipe.Text {
 		}
 		done += n
 	}
-	if done == len(a.Content) {
+	if done == len(a.Content) && code == 0 {
 		return a.Sub(done, done)
 	}
 	out, places = make([]byte, 0, len(a.Content)*5/4), make([]int, 0, len(a.Content)*5/4)
-	if m.dummyPrefix && !m.spaceAsSuffix {
+	for i := range code {
+		out, places = append(out, a.Content[i]), append(places, i)
+	}
+	if m.dummyPrefix && !m.spaceAsSuffix && done < len(a.Content) {
 		put(" ", done)
 	}
 	afterSpace := m.trimSpaces // whether the next spaces are removed
@@ -60,7 +64,7 @@ func (m *Model) Normalize(a pipe.Text) pipe.Text {
 			places = places[:len(out)]
 		}
 	}
-	if m.dummyPrefix && m.spaceAsSuffix {
+	if m.dummyPrefix && m.spaceAsSuffix && len(out) > code {
 		put(" ", done)
 	}
 	places = append(places, done)
