@@ -31,8 +31,8 @@ import (
 // of that folder's other files. Labels and numbers need a folder that already had a head for them. The temperature of a
 // run's probabilities, or the unit of its numbers, becomes a part of the head.
 //
-// If the answers are mixed with those of a linear model, only the network is exported, as UseNetwork would leave it, and
-// Note tells so: the folder's answers differ.
+// If the answers are mixed with those of a linear model, only the network is exported, as UseNetwork would leave it,
+// and Note tells so: the folder's answers differ.
 //
 // Export returns an error if no published architecture computes the same. It names the nearest one and the settings
 // that differ. After an error, the folder is as before.
