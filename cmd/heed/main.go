@@ -7,8 +7,8 @@
 //	heed generate runs/text --prompt "To be" --tokens 300
 //	heed chat models/smollm2
 //	heed embed models/minilm 'A text'
-//	heed rank models/reranker 'late parcel' --data mails.csv --column body
 //	heed search models/minilm --data mails.csv --column body 'A query'
+//	heed rank models/reranker 'late parcel' --data mails.csv --column body
 //	heed attention runs/reverse gorgonia --out attention.png
 //	heed report runs/reverse runs/copy --out runs.html
 //	heed serve runs/reverse         # over HTTP, until a signal ends it
@@ -204,7 +204,7 @@ func newRoot(group train.Group) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newChat(), newEmbed(), newRank(), newSearch(), newExplain(), newAttention(), newReport(), newServe(), newSweep(), newTokenize(), newExport(), newBench(group), newCompletion(), newVersion())
+	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newChat(), newEmbed(), newSearch(), newRank(), newExplain(), newAttention(), newReport(), newServe(), newSweep(), newTokenize(), newExport(), newBench(group), newCompletion(), newVersion())
 	return root
 }
 

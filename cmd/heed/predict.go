@@ -57,9 +57,15 @@ and unknown if they are true, and with alternatives if --top is given. If tags m
 I-PER do, it has spans, a list of objects with label, start, end and text: start and end count bytes of
 the input. Without an answer, it has input and error.
 
+A published model for tokens (ForTokenClassification) answers with a tag for each word, and its spans have a
+score, too. It reads a long text in windows that overlap, so nothing is cut.
+
 With --labels, a model of natural language inference chooses among labels that it hasn't learned: it says
 how likely a text entails the sentence "This example is LABEL." or another --template. With --several, more
 than one label may be right, or none: a line has all labels, each with a probability of its own.
+
+A published model that translates or summarises answers with the beams and the rules of its
+generation_config.json; --prompt-name, --source-language and --target-language choose among what it knows.
 
 With two labels, --threshold fraud=0.2 answers fraud if its probability is at least 0.2, and otherwise the
 other label.
@@ -80,17 +86,22 @@ of such inputs. Put -- before inputs that begin with a dash.`,
 		Example: `  heed predict runs/reverse gorgonia attention
   heed predict runs/words --beam 5 --top 3 < words.txt
   heed predict runs/mails --data new.csv --top 2 --out answered.csv
+  heed predict models/opus-mt-en-ROMANCE --target-language fra 'The king is here.'
+  heed predict models/t5-small --prompt-name summarization < article.txt
   heed predict runs/payments --threshold fraud=0.2 < payments.txt
   heed predict models/nli --labels sport,politics --template 'This text is about {}.' 'They won the cup'
   heed predict runs/mails --json 'The parcel is late' | jq .probability
+  heed predict models/ner --json --entities simple 'Ann Lee lives in Oslo' | jq .spans
   printf 'Who?\tBob.\n' | heed predict runs/answers`,
 		Args:    takes("a run folder, then inputs or none to read standard input", cobra.MinimumNArgs(1)),
 		PreRunE: func(cmd *cobra.Command, args []string) error { return p.check(cmd.Flags(), args[0], args[1:]) },
 		RunE:    func(cmd *cobra.Command, args []string) error { return p.run(cmd, args[0], args[1:]) },
 	}
 	f := cmd.Flags()
-	f.IntVar(&p.options.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
+	f.IntVar(&p.options.Beam, "beam", 0, beamHelp)
+	languageFlags(f)
 	f.IntVar(&p.options.Top, "top", 0, "number of likeliest answers to print, each with its probability")
+	choose(f, "entities", &p.options.Entities, "how a published model's tags become entities: %s; all but words are as in transformers' pipeline (default words)")
 	thresholdFlag(f, &p.options.Threshold)
 	p.labelFlags(f)
 	f.BoolVar(&p.asJSON, "json", false, "print a JSON object per input")

@@ -27,6 +27,7 @@ type query struct {
 	keep    bool          // whether the predictor sets output
 	output  []float32     // of the network: (answers, classes) or a number
 	choices []choice      // likeliest first
+	window  window        // if the network is windowed, the part of the input that ids has
 }
 
 // A choice is an answer as a network computes it: targets with the logarithm of their probability, a number

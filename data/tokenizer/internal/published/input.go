@@ -38,6 +38,12 @@ func (p *Pipeline) Input(texts []string, limit int, strategy string, emit func(t
 	if err := t.cut(tokens, specials(items)); err != nil {
 		return err
 	}
+	p.fill(items, texts, tokens, emit)
+	return nil
+}
+
+// fill calls emit with the tokens of texts and of the template's items.
+func (p *Pipeline) fill(items []templateItem, texts []string, tokens [][]pipe.Token, emit func(t pipe.Token, source, typ int)) {
 	for _, item := range items {
 		if item.text >= 0 {
 			for i, t := range tokens[item.text] {
@@ -48,7 +54,28 @@ func (p *Pipeline) Input(texts []string, limit int, strategy string, emit func(t
 			emit(pipe.Token{ID: id}, -1, item.typ)
 		}
 	}
-	return nil
+}
+
+// Windows is like Input for one text, which it cuts into windows of up to limit tokens. Each shares stride tokens of the
+// text with the one before it, but at most half of its tokens.
+func (p *Pipeline) Windows(text string, limit, stride int, emit func(window int, t pipe.Token, source, typ int)) error {
+	tokens, err := Encode[pipe.Token](p, text, Options{})
+	if err != nil {
+		return err
+	}
+	items := p.template.single
+	room := limit - specials(items)
+	if room < 1 {
+		return fmt.Errorf("%d special tokens leave no room for a text in %d tokens", specials(items), limit)
+	}
+	for window, start, end := 0, 0, 0; ; window++ {
+		end = min(start+room, len(tokens))
+		p.fill(items, []string{text}, [][]pipe.Token{tokens[start:end]}, func(t pipe.Token, source, typ int) { emit(window, t, source, typ) })
+		if end == len(tokens) {
+			return nil
+		}
+		start += room - min(stride, room/2)
+	}
 }
 
 // Trim removes the white space at the ends of a token's part of a text, if the template trims. The argument first says
