@@ -58,7 +58,10 @@ func (j *jsonRows) next() (row, error) {
 	for i, key := range j.keys {
 		field := ""
 		if err == nil {
-			field, err = object.text(key, i < len(j.known) && j.known[i].One)
+			field, err = object.text(key, j.known[i])
+		}
+		if errors.Is(err, ErrSeveral) {
+			return row{}, fmt.Errorf("line %d: %w", j.in.line(), err)
 		}
 		j.fields = append(j.fields, field)
 	}
@@ -125,8 +128,8 @@ func (o object) keys() string {
 }
 
 // text returns the value of a key as text: a string, the JSON text of a number or a boolean, or an array of these,
-// joined with spaces. If one is true, an array has at most one. The text of null is empty.
-func (o object) text(key string, one bool) (string, error) {
+// joined as the column says. The text of null is empty.
+func (o object) text(key string, c Column) (string, error) {
 	same := func(m member) bool { return m.key == key }
 	i := slices.IndexFunc(o, same)
 	if i < 0 {
@@ -139,7 +142,7 @@ func (o object) text(key string, one bool) (string, error) {
 	if slices.ContainsFunc(o[i+1:], same) {
 		return "", fmt.Errorf("the key %q is in the line twice", key)
 	}
-	text, err := valueText(o[i].value, one)
+	text, err := valueText(o[i].value, c)
 	if err != nil {
 		return "", fmt.Errorf("the value of %q %w", key, err)
 	}
@@ -147,26 +150,34 @@ func (o object) text(key string, one bool) (string, error) {
 }
 
 // valueText returns a value as text. An error continues a sentence about the value.
-func valueText(value []byte, one bool) (string, error) {
+func valueText(value []byte, c Column) (string, error) {
+	if value[0] == 'n' && c.Several != "" {
+		return "", errors.New("is null: a row without labels has an empty array")
+	}
 	if value[0] != '[' {
 		return scalarText(value)
+	}
+	labels, elements, want := c.One || c.Several != "", "the tokens of the text", "must not be empty and must not have white space"
+	if labels {
+		elements, want = "labels", "must not be empty"
 	}
 	var texts []string
 	err := jsonkeys.Elements(value, func(element []byte) error {
 		text, err := scalarText(element)
-		if err == nil && (text == "" || strings.ContainsFunc(text, unicode.IsSpace)) {
-			err = fmt.Errorf("must not be empty and must not have white space: %.50q", text)
+		if err == nil && (text == "" || !labels && strings.ContainsFunc(text, unicode.IsSpace)) {
+			err = fmt.Errorf("%s: %.50q", want, text)
 		}
 		texts = append(texts, text)
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("is an array, whose elements are the tokens of the text; an element %w", err)
+		return "", fmt.Errorf("is an array, whose elements are %s; an element %w", elements, err)
 	}
-	if one && len(texts) > 1 {
-		return "", fmt.Errorf("is an array of %d labels, %s", len(texts), OneLabel)
+	joined, err := c.join(texts)
+	if err != nil {
+		err = fmt.Errorf("is an array of %w", err)
 	}
-	return strings.Join(texts, " "), nil
+	return joined, err
 }
 
 func scalarText(value []byte) (string, error) {

@@ -37,6 +37,7 @@ type choice struct {
 	logProb float64
 	number  float64
 	vector  []float32 // for kind embed
+	scores  []float64 // for multilabel: probability of each label
 }
 
 // A batchShape is the shape of the batches of a predictor.
