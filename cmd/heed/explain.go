@@ -27,7 +27,8 @@ func newExplain() *cobra.Command {
 		Use:   "explain DIR [TEXT...]",
 		Short: "Show the words that decided a label",
 		Long: `Print the label of each text, its probability, and the words that spoke for it (+) or against it (-), the
-strongest first. Without texts, heed explains each line of standard input.
+strongest first. Without texts, heed explains each line of standard input. If several labels may be right,
+it explains the one with the highest score.
 
 DIR is a model that classifies whole texts: a run folder or the folder of a published model. If it learned
 pairs, a text is two with a tab between them. The values of all words add up, nearly, to what the words

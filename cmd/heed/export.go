@@ -12,7 +12,7 @@ import (
 
 func newExport() *cobra.Command {
 	var out string
-	var adapter, network bool
+	var adapter bool
 	cmd := &cobra.Command{
 		Use:   "export DIR --out FOLDER",
 		Short: "Write a text model as a published model, for other libraries",
@@ -27,7 +27,8 @@ most. If the run's tokens are characters, other libraries leave out characters t
 
 DIR may also be the folder of a published model, or a run that began as one: the result is such a model, with
 its tokenizer and other settings. Labels and numbers need a model that already had a head for them.
-No published model has the linear model with which the answers of rows are mixed: see --network.`,
+If the answers of rows are mixed with those of a linear model, which no published model has, heed writes
+the network alone and says so: its answers aren't as good.`,
 		Example: `  heed export runs/text --out models/shakespeare
   heed export models/smollm2 --out copies/smollm2`,
 		Args: takes("one model folder", cobra.ExactArgs(1)),
@@ -48,13 +49,8 @@ No published model has the linear model with which the answers of rows are mixed
 			if out == "" {
 				return usagef("--out must be the folder to write, got none")
 			}
-			if network {
-				err = m.UseNetwork()
-			}
-			if err == nil {
-				err = m.Export(out)
-			}
-			if err != nil {
+			m.Note = noting(cmd)
+			if err := m.Export(out); err != nil {
 				return wrongFlag(err, cmd.Flags())
 			}
 			c, err := task.ReadConfig(out)
@@ -66,7 +62,6 @@ No published model has the linear model with which the answers of rows are mixed
 	}
 	baseFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&adapter, "adapter", false, "write only the adapter of a run with --tune lora, as the library peft does, instead of a model with the adapter merged")
-	cmd.Flags().BoolVar(&network, "network", false, "write the network alone, if its answers are mixed with those of a linear model; answers get worse")
 	cmd.Flags().StringVar(&out, "out", "", "folder to write; it must be empty or not exist yet")
 	return cmd
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/runfolder"
-	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/pretrained"
 )
@@ -33,9 +32,11 @@ import (
 // run's probabilities, or the unit of its numbers, becomes a part of the head. Tags of words become tags of pieces.
 // Other libraries read a text as it is, not its words with spaces between them, so tags beside marks may differ.
 //
-// Export returns an error if no published architecture computes the same, as for answers that are mixed with those of a
-// linear model: see UseNetwork. It names the nearest one and the settings that differ. After an error, the folder is as
-// before.
+// If the answers are mixed with those of a linear model, only the network is exported, as UseNetwork would leave it,
+// and Note tells so: the folder's answers differ.
+//
+// Export returns an error if no published architecture computes the same. It names the nearest one and the settings
+// that differ. After an error, the folder is as before.
 func (m *Model) Export(dir string) error {
 	err := newFolder(dir, func() error {
 		if m.published != nil {
@@ -48,9 +49,12 @@ func (m *Model) Export(dir string) error {
 		return m.export(dir)
 	})
 	if err != nil {
-		err = fmt.Errorf("the model of the task %s can't be exported: %w", m.Config.Task.Name, err)
+		return fmt.Errorf("the model of the task %s can't be exported: %w", m.Config.Task.Name, err)
 	}
-	return err
+	if weight := m.Mixture.Linear; weight > 0 && m.Note != nil {
+		m.Note(fmt.Sprintf("only the network is exported, so its answers aren't as good: those of the run are mixed with a linear model's, which have the weight %.2g of 1", weight))
+	}
+	return nil
 }
 
 // newFolder makes the folder dir, which must be empty if it exists, and calls write. After an error, the folder is as
@@ -105,7 +109,10 @@ func (m *Model) export(dir string) error {
 
 // asPublished returns the published model that computes the same as m, with its parameters.
 func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
-	c, factor, mean := m.Config, 1/cmp.Or(m.Mixture.Temperature, 1), 0.0
+	c, factor, mean := m.Config, 1.0, 0.0
+	if m.Mixture.Linear == 0 { // otherwise, the temperature is that of the mixture
+		factor /= cmp.Or(m.Mixture.Temperature, 1)
+	}
 	s, p = *m.published, m.Params
 	if c.Opened() {
 		return s, p, nil
@@ -121,8 +128,8 @@ func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
 	switch k := c.Task.Kind; {
 	case m.adapter != nil:
 		return s, p, errors.New("its adapter is still being trained: open the run, and export that model")
-	case m.Mixture.Linear > 0:
-		return s, p, setting.Errorf("its answers are mixed with those of a linear model, which no published model has: choose %s, whose answers aren't as good", setting.Path("network"))
+	case m.solvedTogether() != nil:
+		return s, p, m.solvedTogether()
 	case k == data.KindTagging:
 		s.model.Head = "tags"
 		if s.model.Labels, p, err = m.withoutUnknownTag(); err != nil {
@@ -219,7 +226,6 @@ func ExportAdapter(dir, base, out string) error {
 	if _, ok := begun.(publishedStart); !ok {
 		return cmp.Or(err, fmt.Errorf("%s began from %s, which isn't a published model, so other libraries can't open its adapter: export the whole model", dir, from.Dir))
 	}
-	m.Mixture.Linear = 0
 	a, params := m.adapter, m.Params
 	m.adapter, m.Params = nil, a.Params // the head is one of them
 	s, own, err := m.asPublished()

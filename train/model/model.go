@@ -143,9 +143,17 @@ func (m *Model) DescribeParams() string {
 // Config.Mix. Call it before other methods. It returns an error if the network is a head that was solved together with
 // what the linear model reads.
 func (m *Model) UseNetwork() error {
+	err := m.solvedTogether()
+	if err == nil {
+		m.Mixture, m.Thresholds = logit.Mixture{}, nil
+	}
+	return err
+}
+
+// solvedTogether returns an error if the linear model is the head, so that the network has no answers of its own.
+func (m *Model) solvedTogether() error {
 	if m.Mixture.Linear == 1 && m.Config.Solved() {
 		return fmt.Errorf("the head of %s was solved together with n-grams, and has no answers without them: train it with --mix=false", m.Config.Task.Name)
 	}
-	m.Mixture, m.Thresholds = logit.Mixture{}, nil
 	return nil
 }

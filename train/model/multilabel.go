@@ -35,6 +35,7 @@ func (h labelsHead) suit(m *pretrained.Config) error {
 }
 
 func (labelsHead) describe(_ *Config, d *Description) {
+	d.Explain = nil
 	label := map[string]any{"type": "string"}
 	d.Schema["answer"] = map[string]any{"type": "array", "items": label}
 	d.Schema["scores"] = map[string]any{

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"slices"
 
 	G "gorgonia.org/gorgonia"
@@ -21,6 +22,10 @@ func (vectorHead) about() facts {
 func (vectorHead) published(_ *pretrained.Config, r *data.Rule) bool {
 	r.About, r.Classes = "a vector of a text", nil
 	return true
+}
+
+func (vectorHead) describe(_ *Config, d *Description) {
+	d.Predict = fmt.Errorf("%w, or heed search to find the rows of a file", d.Predict)
 }
 
 func (vectorHead) network(m *Model) (network, error) {

@@ -194,6 +194,36 @@ func TestExportErrors(t *testing.T) {
 	}
 }
 
+// Of a mixture, the network is exported, with a note. A head that was solved together with n-grams is refused.
+func TestExportMixture(t *testing.T) {
+	t.Parallel()
+	_, run := trained(t, fromPublished(t, data.KindClassification, publishedFolder(t, "bert-classes"), "last:1"))
+	m := must.Get(Open(run))(t)
+	var notes []string
+	m.Note = func(note string) { notes = append(notes, note) }
+	m.Mixture = mixture{Linear: 0.25, Temperature: 2}
+	dir := filepath.Join(t.TempDir(), "new")
+	if err := m.Export(dir); err != nil || len(notes) != 1 || !strings.Contains(notes[0], "only the network is exported") || m.Mixture.Linear != 0.25 {
+		t.Fatalf("Export returns %v, with the notes %q and the mixture %+v", err, notes, m.Mixture)
+	}
+	must.Do(t, m.UseNetwork())
+	inputs := []string{"a cat sees", "elephant"}
+	want := must.Get(m.PredictAll(t.Context(), inputs, PredictOptions{}))(t)
+	got := must.Get(must.Get(Open(dir))(t).PredictAll(t.Context(), inputs, PredictOptions{}))(t)
+	for i, a := range want {
+		if b := got[i]; a.Text != b.Text || math.Abs(a.LogProb-b.LogProb) > 1e-4 {
+			t.Errorf("%q: the exported model answers %+v, the network of the run %+v", inputs[i], b, a)
+		}
+	}
+	if err := m.Export(filepath.Join(t.TempDir(), "alone")); err != nil || len(notes) != 1 {
+		t.Errorf("the network alone: Export returns %v, with the notes %q", err, notes)
+	}
+	solved := fromPublished(t, data.KindClassification, publishedFolder(t, "bert-classes"), "head")
+	solved.Mix = true
+	_, run = trained(t, solved)
+	must.Fail(t, must.Get(Open(run))(t).Export(filepath.Join(t.TempDir(), "new")), "was solved together with n-grams")
+}
+
 // A run that began as a published model must be exported as such a model, which gives the same answers, or not at all.
 func TestExportFineTuned(t *testing.T) {
 	testseed.Slow(t)
