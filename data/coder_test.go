@@ -34,7 +34,7 @@ func TestNewCoderErrors(t *testing.T) {
 		{"a length above the maximum", func(r *Rule) { r.MaxLen = math.MaxInt }, fmt.Sprintf("MaxLen and MaxAnswer may be at most 16777216, got %d and 0", math.MaxInt)},
 		{"an answer above the maximum", func(r *Rule) { r.Kind, r.MaxAnswer = KindSeq2Seq, math.MaxInt }, fmt.Sprint("got 3 and ", math.MaxInt)},
 		{"a negative answer", func(r *Rule) { r.Kind, r.MaxAnswer = KindSeq2Seq, -1 }, "got 3 and -1"},
-		{"tagging with classes", func(r *Rule) { r.Classes = []string{"y", "n"} }, `a rule of kind "tagging" can't have Classes`},
+		{"tagging with classes", func(r *Rule) { r.Classes = []string{"y", "n"} }, "with Classes needs Published, and no Target"},
 		{"tagging with MaxAnswer", func(r *Rule) { r.MaxAnswer = 3 }, `a rule of kind "tagging" can't have a MaxAnswer`},
 		{"classification without classes", func(r *Rule) { r.Kind = KindClassification }, "needs at least 2 Classes to choose from, got 0"},
 		{"a class twice", func(r *Rule) { r.Kind, r.Classes = KindClassification, []string{"y", "y"} }, `Classes must differ and none may be empty, got "y" as number 1`},

@@ -2,7 +2,7 @@ package data
 
 func init() {
 	kinds = map[Kind]kind{
-		KindTagging:        {coder: newTaggingCoder, target: true},
+		KindTagging:        {coder: newTaggingCoder, target: true, classes: true},
 		KindClassification: {coder: newClassificationCoder, classes: true, pairs: true, cuts: true},
 		KindSeq2Seq:        {coder: newSeq2SeqCoder, maxAnswer: true, target: true},
 		KindText:           {coder: newTextCoder},

@@ -17,7 +17,7 @@ type Rule struct {
 	Kind  Kind   `json:"kind"`
 
 	Alphabet  string   `json:"alphabet,omitempty"`   // all symbols of sources and answers, without repeats
-	Classes   []string `json:"classes,omitempty"`    // all answers; only for classification
+	Classes   []string `json:"classes,omitempty"`    // all answers; for classification, and for the tags of a published model
 	Pairs     bool     `json:"pairs,omitempty"`      // a source is two texts with a tab between them; only for kinds that read pairs, such as classification
 	MaxLen    int      `json:"max_len"`              // number of symbols in the longest source; for text, in a context
 	MaxAnswer int      `json:"max_answer,omitempty"` // number of symbols in the longest answer; only for seq2seq

@@ -63,7 +63,7 @@ func (r *Rule) Parts(source string) []string {
 // tagging, the text is the words of the source with spaces between them. The argument p is the tokenizer, perhaps with
 // another limit. Parts count bytes of the source.
 func (r *Rule) Input(p *tokenizer.Pipeline, source string) (tokenizer.Input, error) {
-	if r.Kind == KindTagging {
+	if r.Kind == KindTagging && r.Target != nil {
 		return taggedInput(p, source)
 	}
 	first, second, ok := strings.Cut(source, "\t")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/heed-go/heed/data/tokenizer"
 )
@@ -38,10 +39,19 @@ const KindTagging Kind = "tagging"
 //	target        DET NOUN     VERB PUNCT
 //
 // Without an answer, each of these tags is 0, so that the targets still say which positions have one.
+//
+// With Published and Classes, each piece and each special token has one of the Classes, and rows have no targets.
 type taggingCoder struct{ coder }
 
 func newTaggingCoder(c coder) (Coder, error) {
-	if c.rule.Source != nil && c.rule.Target == nil {
+	switch tags := c.rule.Classes; {
+	case tags != nil && (c.published == nil || c.rule.Target != nil):
+		return nil, errors.New("a rule of kind tagging with Classes needs Published, and no Target")
+	case tags != nil:
+		c.layout = c.sequenceLayout(len(tags))
+		c.layout.TargetLen, c.layout.Segments, c.layout.Separator = c.layout.Len, 0, 0 // one text has one segment
+		return &taggingCoder{c}, nil
+	case c.rule.Source != nil && c.rule.Target == nil:
 		return nil, errors.New("a rule of kind tagging with a Source needs a Target, the tokenizer of the tags")
 	}
 	n := c.source.Len()
@@ -58,6 +68,10 @@ func (t *taggingCoder) Batch(examples []Example) (Batch, error) {
 		source, answer, err := t.encode(e)
 		if err != nil {
 			return err
+		}
+		if t.rule.Classes != nil {
+			b.Lengths[row] = copy(b.Inputs[row*b.Len:], source)
+			return nil
 		}
 		if t.rule.Target != nil {
 			_, places, err := t.rule.Tagged(e.Source)
@@ -129,6 +143,16 @@ func (r *Rule) Tagged(source string) (symbols []tokenizer.Token, places []int, e
 
 // Answer reads the targets up to the first end token, or all targets if there is none.
 func (t *taggingCoder) Answer(targets []int) (string, error) {
+	if t.rule.Classes != nil {
+		tags := make([]string, len(targets))
+		for i, id := range targets {
+			if id < 0 || id >= len(t.rule.Classes) {
+				return "", fmt.Errorf("a tag must be from 0 to %d, got %d", len(t.rule.Classes)-1, id)
+			}
+			tags[i] = t.rule.Classes[id]
+		}
+		return strings.Join(tags, " "), nil
+	}
 	if i := slices.Index(targets, t.layout.End); i >= 0 {
 		targets = targets[:i]
 	}

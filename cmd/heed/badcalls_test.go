@@ -54,7 +54,7 @@ func TestBadPlaces(t *testing.T) {
 		want   string
 	}
 	var calls []call
-	arguments := map[string]string{"predict": " abc", "generate": " --prompt=a --tokens=1", "attention": " abc", "rank": " abc abc", "serve": " --addr=127.0.0.1:0", "search": " --data=rows.tsv abc", "explain": " abc"}
+	arguments := map[string]string{"predict": " abc", "generate": " --prompt=a --tokens=1", "attention": " abc", "serve": " --addr=127.0.0.1:0", "search": " --data=rows.tsv abc", "explain": " abc", "rank": " abc abc"}
 	missing := map[string]string{"report": "history: the run ended before its first check"}
 	for _, cmd := range newRoot(nil).Commands() {
 		words := append(strings.Fields(cmd.Use), "")
@@ -69,7 +69,7 @@ func TestBadPlaces(t *testing.T) {
 			call{with("newer"), 1, "newer/config.json: this run folder has the newer format 6, and heed reads format 5: update heed"},
 			call{with("run --nope"), 2, "unknown flag: --nope"},
 			call{words[0], 2, "heed " + words[0] + " takes "})
-		if slices.Contains([]string{"chat", "embed", "rank", "search", "explain"}, words[0]) { // not for models of the task text
+		if slices.Contains([]string{"chat", "embed", "search", "rank", "explain"}, words[0]) { // not for models of the task text
 			calls = append(calls, call{with("begun"), 2, " the task text, "})
 			continue
 		}

@@ -120,6 +120,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"resume":          runFolders,
 		"from":            runFolders,
 		"base":            runFolders,
+		"search rank":     runFolders,
 		"data":            files("tsv", "csv", "jsonl", "conll", "conllu", "txt"),
 		"validation-data": files("tsv", "csv", "jsonl", "conll", "conllu", "txt"),
 		"answers":         files("tsv"),

@@ -72,7 +72,7 @@ func TestCompletion(t *testing.T) {
 			}
 		})
 	}
-	if out := heed("__complete", "help", "").stdout; !strings.HasPrefix(out, "attention\tShow what ") || !strings.Contains(out, "\nhelp\tExplain a command\n") || !strings.HasSuffix(out, nothing+"\n") {
+	if out := heed("__complete", "help", "").stdout; !strings.HasPrefix(out, "attention\tShow what ") || !strings.Contains(out, "\nhelp\tExplain a command, or list the tasks\n") || !strings.HasSuffix(out, "\ntasks\tTasks, folders, and calls for them\n"+nothing+"\n") {
 		t.Errorf("the completions of heed help are %q, want all commands", out)
 	}
 	tagging := must.Get(task.Named("tagging", 0))(t)

@@ -53,7 +53,7 @@ number per column, or .jsonl with the keys text and embedding. Put -- before tex
 	baseFlag(f)
 	e.flags(f)
 	f.StringVar(&e.out, "out", "", "file to write, .npy, .csv or .jsonl (default: print the vectors)")
-	f.StringVar(&e.prompt, "prompt-name", "", "prompt of the model to put before each text, such as query, or an empty name for none (default: as the model's folder says)")
+	f.String("prompt-name", "", "prompt of the model to put before each text, such as query, or an empty name for none (default: as the model's folder says)")
 	return cmd
 }
 
@@ -103,9 +103,6 @@ func (e *embedding) run(cmd *cobra.Command, dir string, texts []string) error {
 		defer end()
 	}
 	m, err := openModel(cmd, dir)
-	if err == nil && cmd.Flags().Changed("prompt-name") {
-		err = wrongFlag(m.SetPrompt(e.prompt), nil)
-	}
 	if err != nil {
 		return err
 	}

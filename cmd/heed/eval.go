@@ -95,7 +95,8 @@ func newEval() *cobra.Command {
 	f.StringArrayVar(&e.files, "data", nil, "TSV, CSV, JSONL or CoNLL file to score; given twice: a file with one source per line, and one with one answer per line; for text: files or folders of another text; only a run with --units bpe accepts new characters")
 	readFlags(f, &e.as, "columns of the source and the answer, by name or number; for pairs of texts: three columns; for embed: the texts of a row, or two and a score; for text: key of the text in .jsonl files")
 	f.BoolVar(&e.as.SkipBad, "skip-bad", false, "with --data: leave out bad rows whatever their share is (default: as in training)")
-	f.IntVar(&e.options.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
+	f.IntVar(&e.options.Beam, "beam", 0, beamHelp)
+	languageFlags(f)
 	f.StringVar(&e.page, "out", "", "page to write about all answers, a .html file")
 	f.BoolVar(&e.asJSON, "json", false, "print the scores as a JSON object")
 	thresholdFlag(f, &e.options.Threshold)
@@ -274,7 +275,7 @@ func (e *evaluation) score(cmd *cobra.Command, dir string) (*model.Model, *judge
 
 // checkOptions returns an error if a model can't use the options. A model that embeds texts has none.
 func (e *evaluation) checkOptions(m *model.Model) error {
-	if m.Config.Describe().Predict != nil && e.options == (model.PredictOptions{Beam: 1}) {
+	if m.Config.Describe().Predict != nil && e.options == (model.PredictOptions{}) {
 		return nil
 	}
 	return checkOptions(m, e.options)

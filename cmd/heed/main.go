@@ -7,8 +7,8 @@
 //	heed generate runs/text --prompt "To be" --tokens 300
 //	heed chat models/smollm2
 //	heed embed models/minilm 'A text'
-//	heed rank models/reranker 'late parcel' --data mails.csv --column body
 //	heed search models/minilm --data mails.csv --column body 'A query'
+//	heed rank models/reranker 'late parcel' --data mails.csv --column body
 //	heed attention runs/reverse gorgonia --out attention.png
 //	heed report runs/reverse runs/copy --out runs.html
 //	heed serve runs/reverse         # over HTTP, until a signal ends it
@@ -204,7 +204,7 @@ func newRoot(group train.Group) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newChat(), newEmbed(), newRank(), newSearch(), newExplain(), newAttention(), newReport(), newServe(), newSweep(), newTokenize(), newExport(), newBench(group), newCompletion(), newVersion())
+	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newChat(), newEmbed(), newSearch(), newRank(), newExplain(), newAttention(), newReport(), newServe(), newSweep(), newTokenize(), newExport(), newBench(group), newCompletion(), newVersion())
 	return root
 }
 
@@ -232,18 +232,22 @@ func noCommand(parent *cobra.Command, call, unknown string) error {
 
 func newHelp() *cobra.Command {
 	return &cobra.Command{
-		Use:     "help [COMMAND]",
-		Short:   "Explain a command",
-		Example: `  heed help train`,
+		Use:   "help [COMMAND|tasks]",
+		Short: "Explain a command, or list the tasks",
+		Example: `  heed help train
+  heed help tasks   # tasks, folders, and calls for them`,
 		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 			for _, sub := range cmd.Root().Commands() {
 				if !sub.Hidden {
 					names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
 				}
 			}
-			return names, cobra.ShellCompDirectiveNoFileComp
+			return append(names, cobra.CompletionWithDesc("tasks", "Tasks, folders, and calls for them")), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if slices.Equal(args, []string{"tasks"}) {
+				return printTasks(cmd)
+			}
 			sub, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
 				return noCommand(sub, strings.Join(args, " "), append(rest, args...)[0])

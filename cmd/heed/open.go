@@ -164,8 +164,37 @@ func weightsFlag(f *pflag.FlagSet) {
 	choose(f, "weights", &kept, "how to keep the model's weights: %s; int8 takes a quarter of the memory and, with AVX-512 or AVX2, less time per token; its results differ slightly")
 }
 
-// openModel opens a run folder's model, with the weights of --weights if the command has this flag. Standard output
-// must not be one of the folder's files.
+// languageFlags declares the flags of a command that answers with a model that translates or summarises.
+func languageFlags(f *pflag.FlagSet) {
+	f.String("prompt-name", "", "for a published model that translates or summarises: task in its config.json, such as summarization, whose prefix and settings it takes, or an empty name for none (default: as the folder says)")
+	f.String("source-language", "", "for a published model that translates: code of the inputs' language, such as en_XX (default: as the folder says)")
+	f.String("target-language", "", "for a published model that translates: code of the answers' language, such as ro_RO, or fra for >>fra<< (default: as the folder says)")
+}
+
+// chooseTexts sets the prompt and the languages that flags choose.
+func chooseTexts(flags *pflag.FlagSet, m *model.Model) error {
+	value := func(name string) string {
+		if f := flags.Lookup(name); f != nil {
+			return f.Value.String()
+		}
+		return ""
+	}
+	if flags.Changed("prompt-name") {
+		if err := m.SetPrompt(value("prompt-name")); err != nil {
+			return err
+		}
+	}
+	if source, target := value("source-language"), value("target-language"); source+target != "" {
+		return m.SetLanguages(source, target)
+	}
+	return nil
+}
+
+// beamHelp is the help of --beam.
+const beamHelp = "beam width for seq2seq: number of unfinished answers to keep at each symbol (0: as a published model's folder says, or 1)"
+
+// openModel opens a run folder's model, with the weights of --weights, and with the prompt and the languages of other
+// flags, if the command has them. Standard output must not be one of the folder's files.
 func openModel(cmd *cobra.Command, dir string) (*model.Model, error) {
 	if dir == "" {
 		return nil, errNoFolder
@@ -180,6 +209,9 @@ func openModel(cmd *cobra.Command, dir string) (*model.Model, error) {
 	_, end := wait(cmd, "Loading the model")
 	defer end()
 	m, err := model.OpenAs(dir, baseOf(cmd.Flags()), kept)
+	if err == nil {
+		err = wrongFlag(chooseTexts(cmd.Flags(), m), nil)
+	}
 	return m, withoutWeights(err, dir)
 }
 

@@ -39,12 +39,7 @@ type prediction struct {
 	answered, failed, unknown, cut int // numbers of inputs
 }
 
-func newPredict() *cobra.Command {
-	var p prediction
-	cmd := &cobra.Command{
-		Use:   "predict DIR [INPUT...]",
-		Short: "Answer inputs with a trained model",
-		Long: `Print one line per input, with the model's answer: a sequence, a label, a number or, for a text model,
+const predictHelp = `Print one line per input, with the model's answer: a sequence, a label, a number or, for a text model,
 the likeliest next character. For masked text (mlm), the answer is the input with the likeliest symbols in
 place of its masks, which are written [MASK]. If the model learned pairs, an input is two texts with a tab between them; a model for
 questions reads a question and a context, and answers with a part of the context, or "" for no answer.
@@ -59,9 +54,15 @@ I-PER do, it has spans, a list of objects with label, start, end and text: start
 the input. An answer to a question has start and end, which count bytes of the context. Without an answer,
 it has input and error.
 
+A published model for tokens (ForTokenClassification) answers with a tag for each word, and its spans have a
+score, too. It reads a long text in windows that overlap, so nothing is cut.
+
 With --labels, a model of natural language inference chooses among labels that it hasn't learned: it says
 how likely a text entails the sentence "This example is LABEL." or another --template. With --several, more
 than one label may be right, or none: a line has all labels, each with a probability of its own.
+
+A published model that translates or summarises answers with the beams and the rules of its
+generation_config.json; --prompt-name, --source-language and --target-language choose among what it knows.
 
 With two labels, --threshold fraud=0.2 answers fraud if its probability is at least 0.2, and otherwise the
 other label.
@@ -78,21 +79,33 @@ Inputs with symbols that training never saw are answered too. The context of a m
 config.json. If an input is longer, a model that answers with one label or number ignores the end of the
 input (or of the longer text of a pair), and a text model ignores the beginning; so does a published
 model whose tokenizer cuts texts on the left. Other models don't answer it. Standard error has the number
-of such inputs. Put -- before inputs that begin with a dash.`,
+of such inputs. Put -- before inputs that begin with a dash.`
+
+func newPredict() *cobra.Command {
+	var p prediction
+	cmd := &cobra.Command{
+		Use:   "predict DIR [INPUT...]",
+		Short: "Answer inputs with a trained model",
+		Long:  predictHelp,
 		Example: `  heed predict runs/reverse gorgonia attention
   heed predict runs/words --beam 5 --top 3 < words.txt
   heed predict runs/mails --data new.csv --top 2 --out answered.csv
+  heed predict models/opus-mt-en-ROMANCE --target-language fra 'The king is here.'
+  heed predict models/t5-small --prompt-name summarization < article.txt
   heed predict runs/payments --threshold fraud=0.2 < payments.txt
   heed predict models/nli --labels sport,politics --template 'This text is about {}.' 'They won the cup'
   heed predict runs/mails --json 'The parcel is late' | jq .probability
-  printf 'Who sings?\tAnn sings.\n' | heed predict runs/answers --json`,
+  heed predict models/ner --json --entities simple 'Ann Lee lives in Oslo' | jq .spans
+  printf 'Who sings?\tAnn sings.\n' | heed predict models/squad --json`,
 		Args:    takes("a run folder, then inputs or none to read standard input", cobra.MinimumNArgs(1)),
 		PreRunE: func(cmd *cobra.Command, args []string) error { return p.check(cmd.Flags(), args[0], args[1:]) },
 		RunE:    func(cmd *cobra.Command, args []string) error { return p.run(cmd, args[0], args[1:]) },
 	}
 	f := cmd.Flags()
-	f.IntVar(&p.options.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
+	f.IntVar(&p.options.Beam, "beam", 0, beamHelp)
+	languageFlags(f)
 	f.IntVar(&p.options.Top, "top", 0, "number of likeliest answers to print, each with its probability")
+	choose(f, "entities", &p.options.Entities, "how a published model's tags become entities: %s; all but words are as in transformers' pipeline (default words)")
 	thresholdFlag(f, &p.options.Threshold)
 	noAnswerFlag(f, &p.options.NoAnswer)
 	p.labelFlags(f)

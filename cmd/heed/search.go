@@ -12,12 +12,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
 
 // A searching is one call of heed search.
 type searching struct {
 	textFile
+	rank    string // value of --rank
 	top     int
 	asJSON  bool
 	several bool // more than one query may come
@@ -33,7 +35,8 @@ the fields of the row, with tabs between. Without queries, heed answers each lin
 
 DIR is a model that embeds texts: see heed embed. If its folder has prompts named query and document, they
 stand before queries and texts. A score is the cosine of the two vectors or, if the folder says so, their dot
-product. All vectors are compared, so the result is exact.
+product. All vectors are compared, so the result is exact. With --rank, another model reads the query together
+with each of the hundred nearest texts, which finds better rows and takes longer; the scores are its own.
 
 The first call embeds all texts, which takes time, and keeps the vectors beside the file, as in
 mails.csv.vectors.npy. Later calls use them, unless the texts or the model have changed.
@@ -41,7 +44,7 @@ mails.csv.vectors.npy. Later calls use them, unless the texts or the model have 
 With --json, a line is an object with the query and the rows, each with its score, its line in the file and
 its fields. Put -- before queries that begin with a dash.`,
 		Example: `  heed search models/minilm --data mails.csv --column body 'the parcel is late'
-  heed search models/minilm --data mails.csv --column body --top 3 --json < queries.txt`,
+  heed search models/minilm --data mails.csv --column body --rank models/reranker --top 3 < queries.txt`,
 		Args:    takes("a model folder, then queries or none to read standard input", cobra.MinimumNArgs(1)),
 		PreRunE: func(cmd *cobra.Command, args []string) error { return s.check(cmd.Flags(), args[0]) },
 		RunE:    func(cmd *cobra.Command, args []string) error { return s.run(cmd, args[0], args[1:]) },
@@ -49,6 +52,7 @@ its fields. Put -- before queries that begin with a dash.`,
 	f := cmd.Flags()
 	baseFlag(f)
 	s.flags(f)
+	f.StringVar(&s.rank, "rank", "", "folder of a model that scores two texts, to sort the hundred nearest rows: see heed rank (default: none)")
 	f.IntVar(&s.top, "top", 10, "number of rows to print for each query")
 	f.BoolVar(&s.asJSON, "json", false, "print a JSON object per query")
 	return cmd
@@ -57,6 +61,9 @@ its fields. Put -- before queries that begin with a dash.`,
 func (s *searching) check(flags *pflag.FlagSet, dir string) error {
 	if c, err := readConfig(flags, dir); err == nil && c.Describe().Embed != nil {
 		return usagef("%s: %w", dir, c.Describe().Embed)
+	}
+	if c, err := task.ReadConfig(s.rank); err == nil && s.rank != "" && c.Describe().Rank != nil {
+		return usagef("--rank %s: %w", s.rank, c.Describe().Rank)
 	}
 	if !flags.Changed("data") {
 		return usagef("--data must be the file to search")
@@ -81,6 +88,12 @@ func (s *searching) run(cmd *cobra.Command, dir string, queries []string) error 
 	found, err := task.OpenSearch(cmd.Context(), m, s.path)
 	if err != nil {
 		return wrongFlag(err, nil)
+	}
+	if s.rank != "" {
+		found.Ranker, err = model.Open(s.rank)
+	}
+	if err != nil {
+		return err
 	}
 	m.Progress = nil
 	end()

@@ -30,6 +30,13 @@ func TestSearch(t *testing.T) {
 		prints(t, `{"query":"third","rows":[{"score":1,`+want+"\n", "search", dir, "--data", file, "--column=body", "--json", "--top=1", "third")
 	}
 	prints(t, "1.0000\t{\"body\": \"third\", \"id\": 3}\n", "search", dir, "--data", objects, "--column=body", "--top=1", "third")
+	pets := newFile(t, "pets.csv", "name,body\nx,a dog\ny,who sat on\nz,a cat\n"+lines(60, func(int) string { return "d,a dog" }))
+	more := newFile(t, "more.csv", "name,body\n"+lines(130, func(i int) string { return strings.Repeat("z", i%25+1) + ",zzz" }))
+	prints(t, "0.5945\ty\twho sat on\n0.3968\tz\ta cat\n", "search", dir, "--data", pets, "--column=body", "--rank", pairModels+"bert-cross", "--top=2", "the cat")
+	all := succeed(t, "search", dir, "--data", more, "--column=body", "--rank", pairModels+"bert-cross", "--top=110", "the cat", "zzz")
+	if n := strings.Count(all, "\n"); n != 2*111 {
+		t.Errorf("%d lines, want 2 queries with 110 rows each", n)
+	}
 	list := newFile(t, "list.tsv", "third\tx\n")
 	must.Have(t, succeed(t, "search", dir, "--data", list, "--header=no", "--column=1", "--json", "third"), `"row":["third","x"]`)
 	write(t, rows+".vectors.npy", "mine")
@@ -41,6 +48,7 @@ func TestSearch(t *testing.T) {
 		"search DIR a":                          "--data must be the file to search",
 		"search DIR --data ROWS --top=0 a":      "--top must be at least 1, got 0",
 		"search DIR --data ROWS --encoding=x a": "--encoding",
+		"search DIR --data ROWS --rank=OTHER a": "only models that score two texts rank documents",
 		"search OTHER --data ROWS a":            "only models of kind embed or mlm embed texts",
 	} {
 		call := strings.Fields(strings.NewReplacer("DIR", dir, "OTHER", publishedFolder(t, "llama"), "ROWS", rows).Replace(args))

@@ -64,6 +64,7 @@ who can reach it can use the service: there are no passwords and no encryption.`
 	baseFlag(f)
 	weightsFlag(f)
 	thresholdFlag(f, &o.Threshold)
+	languageFlags(f)
 	f.StringVar(&addr, "addr", "127.0.0.1:8080", "host and port to listen on (port 0: a free one)")
 	f.IntVar(&o.Queue, "queue", 1024, "maximum number of inputs waiting to be answered")
 	f.IntVar(&o.Batch, "batch", 32, "maximum number of inputs answered together")

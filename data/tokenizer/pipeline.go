@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer/internal/folder"
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
@@ -116,6 +117,20 @@ func checkText(text string) error {
 // plus 1 MiB while it is decoded, or would take more than 400 steps for each of these bytes plus 2^22.
 func (p *Pipeline) Decode(ids []int) (string, error) { return p.pipeline.Decode(ids) }
 
+// Continues reports whether a token of a text continues the word of the token before it, as transformers' pipeline for
+// token classification decides it. If the file marks pieces inside words, as BERT's do with ##, the token's spelling is
+// longer than its part of the text. Otherwise, there is no space before the part and at its start.
+func (p *Pipeline) Continues(t Token, text string) bool {
+	part := text[t.Start:t.End]
+	switch {
+	case t.ID == p.Unknown():
+		return false
+	case p.pipeline.Prefixed:
+		return utf8.RuneCountInString(p.pipeline.Tokens[t.ID]) != utf8.RuneCountInString(part)
+	}
+	return t.Start > 0 && text[t.Start-1] != ' ' && !strings.HasPrefix(text[t.Start:], " ")
+}
+
 // An Input is one text, or two, as a model reads them. All slices have one element per token.
 type Input struct {
 	Tokens []Token // the parts of the template's tokens are empty
@@ -147,10 +162,30 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 		if source < 0 && p.language != nil && folder.IsLanguage(p.pipeline.Tokens[t.ID]) {
 			t.ID = *p.language
 		}
-		input.Tokens, input.Texts, input.Types, input.Words = append(input.Tokens, Token(t)), append(input.Texts, source), append(input.Types, typ), append(input.Words, word)
+		input.add(t, source, word, typ)
 	})
 	if err != nil {
 		return Input{}, err
 	}
 	return input, nil
+}
+
+func (i *Input) add(t pipe.Token, text, word, typ int) {
+	i.Tokens, i.Texts, i.Types, i.Words = append(i.Tokens, Token(t)), append(i.Texts, text), append(i.Types, typ), append(i.Words, word)
+}
+
+// Windows is like Input for a text that may be longer than limit tokens: it returns Inputs of up to limit tokens, which
+// together have all tokens of the text. Each shares stride tokens of the text with the one before it, but at most half
+// of its tokens. Windows returns the errors of Tokenize, and an error if the special tokens leave no room.
+func (p *Pipeline) Windows(text string, limit, stride int) (windows []Input, err error) {
+	if err = checkText(text); err != nil {
+		return nil, err
+	}
+	err = p.pipeline.Windows(text, limit, stride, func(window int, t pipe.Token, source, word, typ int) {
+		if window == len(windows) {
+			windows = append(windows, Input{})
+		}
+		windows[window].add(t, source, word, typ)
+	})
+	return windows, err
 }

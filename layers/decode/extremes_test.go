@@ -57,7 +57,8 @@ func TestExtremes(t *testing.T) {
 			c.Adapter = nil // the numbers of its Config count only when layers.NewAdapter makes it
 			return session(c, func(s *decode.Session) ([]float64, error) { return step(s) })
 		}),
-		extremes.Of(decode.Seq2SeqConfig{SourceMask: mask, Mask: mask}, func(c decode.Seq2SeqConfig) ([]float64, error) {
+		extremes.Of(decode.Seq2SeqConfig{SourceMask: mask, Mask: mask, Adapter: &layers.Adapter{}}, func(c decode.Seq2SeqConfig) ([]float64, error) {
+			c.Adapter = nil // as above
 			s, err := decode.NewSeq2Seq(pair, c)
 			if err != nil {
 				return nil, err

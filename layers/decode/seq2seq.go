@@ -29,6 +29,8 @@ type Seq2SeqConfig struct {
 	SourceMask, Mask layers.Mask
 
 	Cores int // the largest number of processors that one op uses; 0 means GOMAXPROCS
+
+	Adapter *layers.Adapter // for the model's parameters; nil for none
 }
 
 // A Seq2Seq is a Session whose sequences are the targets of a layers.EncoderDecoder. Sequences p·Width to
@@ -89,6 +91,7 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 		sources: make([]int, sources*length), lengths: make([]int, sources), served: make([]int, batch),
 	}
 	next := func(b *layers.Build, tokens, memory *G.Node) (*G.Node, error) {
+		b.Adapter = c.Adapter
 		mask := c.SourceMask
 		mask.KeyLengths = intInput(tokens.Graph(), "lengths", s.served, len(s.served))
 		return m.Next(b, tokens, memory, c.Mask, mask)
@@ -100,7 +103,7 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 		return nil, err
 	}
 	s.Session = *session
-	if err := s.open(m, c.SourceMask, next); err != nil {
+	if err := s.open(m, c, next); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("decode: %w", err)
 	}
@@ -108,10 +111,10 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 }
 
 // open builds the graphs that the Seq2Seq keeps until it is closed.
-func (s *Seq2Seq) open(m *layers.EncoderDecoder, mask layers.Mask, next func(b *layers.Build, tokens, memory *G.Node) (*G.Node, error)) error {
-	g := G.NewGraph()
+func (s *Seq2Seq) open(m *layers.EncoderDecoder, c Seq2SeqConfig, next func(b *layers.Build, tokens, memory *G.Node) (*G.Node, error)) error {
+	g, mask := G.NewGraph(), c.SourceMask
 	mask.KeyLengths = intInput(g, "lengths", s.lengths, len(s.lengths))
-	encoded, err := m.Encode(&layers.Build{Buffers: s.buffers, Cores: s.cores}, intInput(g, "sources", s.sources, len(s.lengths), s.length), mask) // (P, S, D)
+	encoded, err := m.Encode(&layers.Build{Buffers: s.buffers, Cores: s.cores, Adapter: c.Adapter}, intInput(g, "sources", s.sources, len(s.lengths), s.length), mask) // (P, S, D)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package pretrained
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -39,6 +40,17 @@ var heads = choices.Table[head]{
 	}},
 	{Name: "sequence", Value: head{suffixes: []string{"ForConditionalGeneration", "MTModel"}, task: "SEQ_2_SEQ_LM", vocab: true, writes: true}},
 	{Name: "states", Value: head{suffixes: []string{"Model"}, task: "FEATURE_EXTRACTION"}},
+}
+
+// Heads returns the values of Config.Head, each with the ends of the names of its classes in config.json.
+func Heads() iter.Seq2[string, []string] {
+	return func(yield func(string, []string) bool) {
+		for _, h := range heads {
+			if !yield(h.Name, h.Value.suffixes) {
+				return
+			}
+		}
+	}
 }
 
 // headOf returns the Head of the models of a class, or "" if it isn't supported.

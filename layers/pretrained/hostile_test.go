@@ -74,8 +74,8 @@ func file(t *testing.T, tensors ...safetensors.Tensor) string {
 	return b.String()
 }
 
-// TestTampered changes one thing in the folder llama-tied, which has two layers and a tied head. The folder must give an
-// error that contains want or, if want is empty, must open.
+// TestTampered changes one thing in the folder llama-tied, which has two layers and a tied head. The folder must give
+// an error that contains want or, if want is empty, must open.
 func TestTampered(t *testing.T) {
 	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 	set := func(key, value string) func(*tampered) { return func(f *tampered) { f.set(key, value) } }
@@ -198,7 +198,11 @@ func TestTamperedSequence(t *testing.T) {
 		{"t5", "no head", set("tie_word_embeddings", "false"), `the tensor "lm_head.weight" is missing`},
 		{"t5", "an odd number of buckets", set("relative_attention_num_buckets", "7"), "the same number for each direction, got 7"},
 		{"t5", "no buckets", set("relative_attention_num_buckets", "0"), "relative_attention_num_buckets must be above 0"},
-		{"t5", "two billion buckets", set("relative_attention_num_buckets", "2147483646"), "but the files hold"},
+		{"t5", "more buckets than distances", set("relative_attention_num_buckets", "32"), "relative_attention_max_distance must be above half"},
+		{"t5", "two billion buckets", func(f *tampered) {
+			f.set("relative_attention_num_buckets", "2147483646")
+			f.set("relative_attention_max_distance", "2147483646")
+		}, "but the files hold"},
 		{"t5", "heads without width", set("d_kv", "0"), "d_kv must be above 0"},
 		{"t5-states", "a decoder", func(f *tampered) { f.set("architectures", `["T5ForConditionalGeneration"]`) }, "but the files hold"},
 		{"t5", "the encoder alone", func(f *tampered) { f.set("architectures", `["T5EncoderModel"]`) }, ""},

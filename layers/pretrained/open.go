@@ -18,9 +18,9 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A Model is a published model with its parameters. One of Decoder (Head "text"), Classifier (Head "classes"), Sequence
-// (Head "sequence") and Encoder (other Heads) is not nil. With Causal, the attention of an Encoder or a Classifier has a
-// window that hides later tokens.
+// A Model is a published model with its parameters. One of Decoder (Head "text"), Classifier (Head "classes"),
+// Sequence (Head "sequence") and Encoder (other Heads) is not nil. With Causal, the attention of an Encoder or a
+// Classifier has a window that hides later tokens.
 type Model struct {
 	Config
 	Params     *layers.Params

@@ -1,6 +1,7 @@
 package pretrained
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -54,6 +55,9 @@ func (k *keys) t5(c *Config) {
 		"d_kv", &a.HeadDim, "d_ff", &f.Hidden, "layer_norm_epsilon", &m.Block.Norm.Eps,
 		"relative_attention_num_buckets", &b.Buckets, "relative_attention_max_distance", &b.MaxDistance,
 		"dropout_rate", &m.Block.Dropout, "dropout_rate", &m.Dropout, "dropout_rate", &a.Dropout, "dropout_rate", &f.Dropout)
+	if b.MaxDistance <= b.Buckets/2 {
+		k.invalid("relative_attention_max_distance", fmt.Sprintf("above half of relative_attention_num_buckets (%d)", b.Buckets))
+	}
 	c.MaxLen = maxInt // there is no limit
 	if k.get("is_encoder_decoder"); k.writing {
 		k.values["is_encoder_decoder"] = c.Head == "sequence"

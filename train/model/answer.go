@@ -31,8 +31,8 @@ type Answer struct {
 	// probability of all symbols and the end. It is 0 if the answer is a Number.
 	LogProb float64
 
-	// Spans has the entities that the tags of the answer mark, in the order of the input: see score.Entities. It is nil
-	// if the model has no such tags.
+	// Spans has the entities that the tags of the answer mark, in the order of the input: see score.Entities and, for
+	// published models, EntityRules. It is nil if the model has no such tags.
 	Spans []Span
 
 	// Part is where the context of a question has the answer; nil for other kinds than qa. It is empty if there is no
@@ -56,12 +56,14 @@ type Part struct {
 }
 
 // A Span is an entity in an input: the bytes from Start up to but not including End. Text is Input[Start:End]. Label is
-// the entity's type, such as PER, or empty if the tags have no types.
+// the entity's type, such as PER, or empty if the tags have no types. Score is, for published models, the mean
+// probability of its tags.
 type Span struct {
-	Label string `json:"label"`
-	Start int    `json:"start"`
-	End   int    `json:"end"`
-	Text  string `json:"text"`
+	Label string  `json:"label"`
+	Score float64 `json:"score,omitzero"`
+	Start int     `json:"start"`
+	End   int     `json:"end"`
+	Text  string  `json:"text"`
 }
 
 // An Alternative is one of the likeliest answers to an input. The fields are as in Answer.

@@ -50,7 +50,9 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	if m.Mixture.Linear == 1 && !m.Config.Solved() {
 		return nil, &InputError{input, errors.New("the attention of this model answers nothing: its answers are those of the linear model")}
 	}
-	rows, ctx := m.queries(input, b)[:1], context.Background()
+	rows, _ := m.queries(input)
+	ctx, answers := context.Background(), []Answer{{Input: input}}
+	rows = rows[:1]
 	rows[0].mixture = m.Mixture
 	var err error
 	if m.Mixture.Linear > 0 {
@@ -62,13 +64,11 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows = m.joined([]string{input}, rows, PredictOptions{})
-	answer := Answer{Input: input}
-	err = m.Network.answer(rows[0].choices[0], &answer)
-	if err != nil {
+	targets := append(rows[0].choices, choice{})[0].targets
+	if err = m.answer(answers, rows, PredictOptions{}); err != nil {
 		return nil, err
 	}
-	r := m.reading(b, rows[0].choices[0].targets)
+	r := m.reading(b, targets)
 	weights, output, err := m.capture(r.batch, part)
 	if err != nil {
 		return nil, &InputError{input, err}
@@ -77,7 +77,7 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 		last, _ := logit.Likeliest(output[len(output)-m.layout.Classes:])
 		r.written = append(r.written, r.answers.label(last))
 	}
-	a := &Attention{Input: input, Answer: answer.Text}
+	a := &Attention{Input: input, Answer: answers[0].Text}
 	for _, w := range weights {
 		l := AttentionLayer{Name: w.layer, Meaning: r.self, Rows: r.source, Columns: r.source}
 		switch {

@@ -22,19 +22,6 @@ func (m *Model) query(b data.Batch) query {
 	return q
 }
 
-// queries returns the queries of an input, which is the only one of a batch: one, or one for each of its windows.
-func (m *Model) queries(input string, b data.Batch) []query {
-	if !m.Config.about().windows {
-		return []query{m.query(b)}
-	}
-	windows, _ := m.Config.Task.Windows(input) // the Coder has read it
-	rows := make([]query, len(windows))
-	for i := range windows {
-		rows[i] = query{ids: windows[i].IDs, window: &windows[i]}
-	}
-	return rows
-}
-
 // choose sets the choices of rows. It reorders the rows.
 func (m *Model) choose(ctx context.Context, rows []query, beam int) error {
 	// Sort by ids only, so that batches don't depend on the order of the inputs.

@@ -129,8 +129,8 @@ func (c *Config) checkTune() error {
 	case blocks > 0 && c.Model.Shared > 0 && c.Model.Shared < c.Model.Layers:
 		return setting.Errorf("%s %s is for a model whose blocks have weights of their own, and this one's share them: choose %s, %s or %s",
 			setting.Path("from.tune"), c.From.Tune, tuneAll, tuneHead, tuneLoRA)
-	case k.decoder:
-		return setting.Errorf("%s must be %s for tasks of kind %s", setting.Path("from.tune"), tuneAll, k.kind)
+	case k.decoder && (c.From.Tune != tuneLoRA || !c.Published()):
+		return setting.Errorf("%s must be %s for tasks of kind %s or, with a published model, %s", setting.Path("from.tune"), tuneAll, k.kind, tuneLoRA)
 	case c.From.Tune == tuneHead && (k.vectors || k.causal):
 		return setting.Errorf("%s %s is for models with a head of their own, not for kind %s: choose last:1 or %s", setting.Path("from.tune"), c.From.Tune, k.kind, tuneLoRA)
 	}

@@ -42,7 +42,7 @@ func (labelHead) published(m *pretrained.Config, r *data.Rule) bool {
 }
 
 func (labelHead) describe(c *Config, d *Description) {
-	if c.Task.Classes != nil && !c.Spelled {
+	if !c.Spelled {
 		d.Explain = nil
 	}
 	if (c.Opened() || c.Task.Pairs) && len(c.Task.Classes) > 1 && entailment(c.Task.Classes) >= 0 {

@@ -35,7 +35,6 @@ type facts struct {
 	decoder bool // a decoder writes answers of any length
 	masks   bool // a source has masks, which an answer fills
 	vectors bool // they have no answers, but vectors
-	windows bool // a source that is too long is read in several windows
 	linear  bool // a linear model beside the network can give the answers, too
 
 	top     int    // greatest PredictOptions.Top
@@ -89,6 +88,7 @@ type Description struct {
 
 	Columns  []string // fields of an Answer besides its text that have a column of their own in a file of rows
 	NoAnswer bool     // PredictOptions may have NoAnswer
+	Entities []string // values of PredictOptions.Entities; nil if the model has no use for it
 
 	// Schema has the JSON schema of the fields of an Answer that not all models have, or that differ.
 	Schema map[string]any

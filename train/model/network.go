@@ -29,9 +29,12 @@ type network interface {
 	answer(c choice, a *Answer) error
 }
 
-// A joiner is a network that reads an input in several windows. The queries of an input's windows become one.
-type joiner interface {
-	join(input string, rows []query, o PredictOptions) query
+// A windowed network reads a long input in parts.
+type windowed interface {
+	// windows returns queries for all parts of an input, in order. The method join completes the input's answer from
+	// them, after the predictor has set their outputs.
+	windows(input string) ([]query, error)
+	join(windows []query, o PredictOptions, a *Answer) error
 }
 
 // A mixer is a network whose answers are mixed with those of a linear model.

@@ -13,8 +13,8 @@ import (
 // PredictOptions are the options of PredictAll.
 type PredictOptions struct {
 	// Beam is the width of the beam search for seq2seq: see decode.BeamOptions. It is at most MaxBeam. 1 means greedy
-	// search, which takes the likeliest symbol each time, and 0 the num_beams of a published model's
-	// generation_config.json, or 1. For other kinds, it must be 0 or 1.
+	// search, which takes the likeliest symbol each time, and 0 the num_beams of a published model, or 1. For other
+	// kinds, it must be 0 or 1.
 	Beam int
 
 	// Top is the number of likeliest answers in Answer.Top: classes, next symbols of a text, or sequences. For seq2seq,
@@ -25,6 +25,9 @@ type PredictOptions struct {
 	// NoAnswer is for qa. It allows the answer "", that the context has no answer. A model that learned such questions
 	// always may say so.
 	NoAnswer bool
+	// Entities is for published models that tag the pieces of a text, and says how tags become entities: the name of
+	// one of the EntityRules. Empty means words.
+	Entities string
 
 	// Threshold chooses between two labels. The answer then comes first in Answer.Top, even if it is less likely.
 	Threshold Threshold
@@ -55,8 +58,8 @@ func (m *Model) Predict(input string) (string, error) {
 // When ctx is done, PredictAll returns ctx.Err() and no answers. If a function of the rule or of a tokenizer panics,
 // PredictAll panics on the caller's goroutine, like train.Fit.
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
-	if o.Beam == 0 && m.published != nil && m.Config.about().decoder {
-		o.Beam = m.published.model.Search.Beams
+	if o.Beam == 0 {
+		o.Beam = m.DefaultBeam()
 	}
 	if err := o.check(m); err != nil {
 		return nil, err
@@ -71,24 +74,7 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	if err != nil {
 		return nil, err
 	}
-	return answers, m.answer(answers, m.joined(inputs, rows, o), o)
-}
-
-// joined returns one query for each input that has queries.
-func (m *Model) joined(inputs []string, rows []query, o PredictOptions) (whole []query) {
-	j, ok := m.Network.(joiner)
-	if !ok {
-		return rows
-	}
-	slices.SortFunc(rows, func(a, b query) int { return cmp.Or(a.place-b.place, a.number-b.number) })
-	for len(rows) > 0 {
-		n := 1
-		for n < len(rows) && rows[n].place == rows[0].place {
-			n++
-		}
-		whole, rows = append(whole, j.join(inputs[rows[0].place], rows[:n], o)), rows[n:]
-	}
-	return whole
+	return answers, m.answer(answers, rows, o)
 }
 
 // choices returns the number of choices that answers need.
@@ -117,7 +103,7 @@ func (o *PredictOptions) check(m *Model) error {
 		}
 	}
 	if o.Top > 0 && d.Top == 0 {
-		return setting.Errorf("%s is for answers that the model chooses: the task %s answers with one number", setting.Path("top"), m.Config.Task.Name)
+		return setting.Errorf("%s is for answers that the model chooses as a whole, such as labels, not for the task %s", setting.Path("top"), m.Config.Task.Name)
 	}
 	if o.NoAnswer && !d.NoAnswer {
 		return setting.Errorf("%s is for models that find answers in texts, not for the task %s", setting.Path("no_answer"), m.Config.Task.Name)
@@ -125,7 +111,7 @@ func (o *PredictOptions) check(m *Model) error {
 	if o.Top < 0 || o.Top > d.Top {
 		return setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
 	}
-	return o.Threshold.check(m.Config)
+	return cmp.Or(o.Threshold.check(m.Config), m.Config.checkEntities(o.Entities))
 }
 
 // read asks the network about each input, and the linear model if their answers are mixed. The queries have the fields
@@ -136,13 +122,11 @@ func (m *Model) read(ctx context.Context, inputs []string, q query, beam int) (a
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		var b data.Batch
-		if b, answers[i] = m.encode(input); answers[i].Err == nil {
-			for n, row := range m.queries(input, b) {
-				row.place, row.number, row.top, row.keep, row.mixture = i, n, q.top, q.keep, q.mixture
-				rows = append(rows, row)
-			}
-			answers[i].Cut = answers[i].Cut && !m.Config.about().windows
+		var some []query
+		some, answers[i] = m.queries(input)
+		for _, row := range some {
+			row.place, row.top, row.keep, row.mixture = i, q.top, q.keep || row.keep, q.mixture
+			rows = append(rows, row)
 		}
 	}
 	return answers, rows, m.compute(ctx, inputs, rows, q, beam)
@@ -189,6 +173,21 @@ func (m *Model) addLinear(ctx context.Context, inputs []string, rows []query) er
 
 // answer sets the answers from the choices of their queries.
 func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) error {
+	if w, ok := m.Network.(windowed); ok {
+		slices.SortFunc(rows, func(a, b query) int { return cmp.Or(a.place-b.place, a.window.start-b.window.start) })
+		for len(rows) > 0 {
+			a := &answers[rows[0].place]
+			n := len(rows)
+			if i := slices.IndexFunc(rows, func(q query) bool { return q.place != rows[0].place }); i >= 0 {
+				n = i
+			}
+			if err := w.join(rows[:n], o, a); err != nil {
+				return err
+			}
+			rows = rows[n:]
+		}
+		return nil
+	}
 	for _, q := range rows {
 		a, seen := &answers[q.place], map[string]bool{}
 		if o.Threshold != (Threshold{}) {
@@ -215,7 +214,7 @@ func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) error {
 			}
 			if !seen[chosen.Text] {
 				seen[chosen.Text] = true
-				a.Top = append(a.Top, Alternative{chosen.Text, c.logProb, chosen.Part})
+				a.Top = append(a.Top, Alternative{Text: chosen.Text, LogProb: c.logProb})
 			}
 		}
 	}

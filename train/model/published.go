@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path"
 	"slices"
+	"strings"
 
 	"gorgonia.org/tensor"
 
@@ -57,9 +59,6 @@ func readModel(fsys fs.FS, kind data.Kind) (pretrained.Config, error) {
 	c, err := pretrained.ReadConfig(fsys)
 	if wrong := (*pretrained.UnsupportedError)(nil); kind != "" && errors.As(err, &wrong) && wrong.Key == "architectures" {
 		return pretrained.ReadStates(fsys)
-	}
-	if err == nil && kind == "" && c.Head == "tags" {
-		err = &pretrained.UnsupportedError{Key: "architectures", Value: "with the head " + c.Head, Want: "a model for text, for masked tokens, for classes of sequences, or without a head"}
 	}
 	return c, err
 }
@@ -121,18 +120,38 @@ func (s publishedStart) config([]data.Rule) (Config, error) {
 	}
 	m := s.model
 	rule := data.Rule{Name: m.Type, Source: source, MaxLen: m.MaxLen, Published: data.Published{Tokens: m.Model.Vocab, Start: m.Start, Pad: m.Pad, Mask: maskID(source, m.Model.Vocab), Segments: m.Model.Segments, MaxLen: m.MaxLen}}
-	for _, h := range heads {
-		if h.published(&m, &rule) {
-			rule.Kind = h.about().kind
-			break
-		}
-	}
+	completeRule(&m, &rule)
 	c := Config{Format: Format, Task: rule, Model: m.Model, Head: s.head()}
 	if c.about().decoder {
 		c.DecoderLayers = m.Sequence.DecoderLayers
 		c.Task.Target, err = s.target()
 	}
 	return c, err
+}
+
+// completeRule completes the rule of a published model with what its head is for.
+func completeRule(m *pretrained.Config, r *data.Rule) {
+	i := slices.IndexFunc(heads, func(h head) bool { return h.published(m, r) })
+	r.Kind = heads[i].about().kind // the last accepts all
+}
+
+// PublishedTasks returns what published models are for: the ends of the names of their classes in config.json, and a
+// configuration with the Kind and the About of a task, which Describe describes.
+func PublishedTasks() iter.Seq2[string, Config] {
+	return func(yield func(string, Config) bool) {
+		for name, classes := range pretrained.Heads() {
+			about := ""
+			for _, labels := range [][]string{{"a", "b"}, {"a"}} { // several labels or a number; the same for other heads
+				c := Config{Task: data.Rule{Published: data.Published{Tokens: 1}}}
+				if completeRule(&pretrained.Config{Head: name, Labels: labels}, &c.Task); c.Task.About == about {
+					continue
+				}
+				if about = c.Task.About; !yield(strings.Join(classes, ", "), c) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // head returns how the states of a text's tokens become one vector.

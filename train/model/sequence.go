@@ -94,7 +94,7 @@ func (t translator) search(beam int) decode.BeamOptions {
 // predictor returns a predictor that generates answers.
 func (t translator) predictor(s batchShape) (predictor, error) {
 	l := t.layout
-	session, err := decode.NewSeq2Seq(t.net, decode.Seq2SeqConfig{Sources: s.size, Width: s.beam, SourceLen: s.width, Capacity: l.TargetLen, Cores: s.cores})
+	session, err := decode.NewSeq2Seq(t.net, decode.Seq2SeqConfig{Sources: s.size, Width: s.beam, SourceLen: s.width, Capacity: l.TargetLen, Cores: s.cores, Adapter: t.adapter})
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +121,14 @@ func (t translator) predictor(s batchShape) (predictor, error) {
 		}
 		return nil
 	}, nil
+}
+
+// DefaultBeam returns the Beam of PredictOptions without one.
+func (m *Model) DefaultBeam() int {
+	if m.published == nil || !m.Config.about().decoder {
+		return 1
+	}
+	return m.published.model.Search.Beams
 }
 
 // SetLanguages chooses the languages of the texts and of the answers of a published model that knows several, by codes

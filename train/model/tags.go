@@ -5,6 +5,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/pretrained"
 	"github.com/heed-go/heed/train/score"
 )
 
@@ -15,14 +16,31 @@ func (tagHead) about() facts {
 	return facts{kind: data.KindTagging, use: "predict", rows: true, aligned: true, linear: true, top: MaxBeam, units: "characters, tokens, words", answers: "characters, tokens"}
 }
 
+// published leaves the tags in the rule's Classes: each piece of a text has one of them.
+func (tagHead) published(m *pretrained.Config, r *data.Rule) bool {
+	if m.Head != "tags" {
+		return false
+	}
+	r.About, r.Classes = "the entities in a text", m.Labels
+	return true
+}
+
+// opensTags reports whether the model is a published one with a head for tags.
+func (c *Config) opensTags() bool { return c.Task.Kind == data.KindTagging && c.Task.Classes != nil }
+
 func (tagHead) describe(c *Config, d *Description) {
-	if c.EntityTags() == nil {
+	if c.EntityTags() == nil && !c.opensTags() {
 		return
 	}
 	text, offset := map[string]any{"type": "string"}, map[string]any{"type": "integer", "minimum": 0}
+	properties := map[string]any{"label": text, "start": offset, "end": offset, "text": text}
+	if c.opensTags() {
+		d.Entities = EntityRules.Names()
+		d.Top, properties["score"] = 0, map[string]any{"type": "number", "description": "the mean probability of the entity's tags"}
+	}
 	d.Schema["spans"] = map[string]any{
 		"type": "array", "items": map[string]any{
-			"type": "object", "properties": map[string]any{"label": text, "start": offset, "end": offset, "text": text},
+			"type": "object", "properties": properties,
 			"required": []any{"label", "start", "end", "text"},
 		},
 		"description": "the entities that the tags mark: their bytes in the input, in UTF-8, from start up to but not including end",
@@ -41,6 +59,9 @@ func (tagHead) network(m *Model) (network, error) {
 	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Classes)
 	})
+	if m.Config.opensTags() {
+		return entityFinder{c}, err
+	}
 	return tagger{c, m.Config.EntityTags()}, err
 }
 
@@ -71,7 +92,7 @@ func (m *Model) SpansOf(source string, tags []string) []Span {
 	spans := []Span{}
 	for _, e := range score.FindEntities(tags) {
 		start, end := symbols[e.Start].Start, symbols[e.End-1].End
-		spans = append(spans, Span{e.Type, start, end, source[start:end]})
+		spans = append(spans, Span{Label: e.Type, Start: start, End: end, Text: source[start:end]})
 	}
 	return spans
 }

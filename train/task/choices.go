@@ -21,7 +21,7 @@ func Choices() map[string]choices.Choice {
 		whole.Task.Kind = k.about().name
 		losses, computed = append(losses, k.about().losses...), append(computed, judge.KindOf(&whole.Config).Metrics...)
 	}
-	table := map[string]choices.Choice{"monitor": choiceOf(monitored(&whole, computed)), "loss": choiceOf(losses), "weights": choiceOf(model.Weights)}
+	table := map[string]choices.Choice{"monitor": choiceOf(monitored(&whole, computed)), "loss": choiceOf(losses), "weights": choiceOf(model.Weights), "entities": choiceOf(model.EntityRules)}
 	checked := table["weights"]
 	checked.Parse = func(text string) (any, error) {
 		_, err := model.Weights.Index("kind of weights", text)
@@ -34,7 +34,7 @@ func Choices() map[string]choices.Choice {
 }
 
 // choiceOf returns a choice of names. Config.check checks the name.
-func choiceOf(names named) choices.Choice {
+func choiceOf[V any](names choices.Table[V]) choices.Choice {
 	return choices.Choice{
 		All:   names.All(),
 		Parse: func(text string) (any, error) { return text, nil },

@@ -49,6 +49,7 @@ var tunings = []struct {
 	{data.KindMaskedText, "bert", ""}, {data.KindMaskedText, "bert", "head"}, {data.KindMaskedText, "roberta-mask", "lora"}, {data.KindMaskedText, "mpnet-mask", "last:1"}, {data.KindMaskedText, "bert-states", "last:1"},
 	{data.KindClassification, "deberta-v2-mask", ""}, {data.KindTagging, "deberta-mask", "lora"}, {data.KindRegression, "albert-mask", "lora"},
 	{data.KindMaskedText, "deberta-v2-mask", "last:1"}, {data.KindMaskedText, "electra", ""}, {data.KindMaskedText, "electra-mask", "last:1"}, {data.KindMaskedText, "albert-mask", ""},
+	{data.KindSeq2Seq, "translators/bart", ""}, {data.KindSeq2Seq, "translators/bart", "lora"},
 	{data.KindText, "deepseek_v3", ""}, {data.KindText, "deepseek_v3", "last:1"}, {data.KindText, "gpt_oss", "lora"},
 }
 
@@ -180,7 +181,7 @@ func TestTuneErrors(t *testing.T) {
 	c := small(t, "copy")
 	must.Fail(t, c.StartFrom(published), "draws its own examples")
 	c = small(t, "seq2seq")
-	must.Fail(t, c.StartFrom(published), "can't start from a published model")
+	must.Fail(t, c.StartFrom(published), "can start from a published model with an encoder and a decoder")
 	c = small(t, "text")
 	must.Fail(t, c.StartFrom(published), "predicts the next token")
 	c = small(t, "mlm")

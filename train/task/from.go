@@ -36,6 +36,9 @@ func (c *Config) StartFrom(dir string) error {
 		}
 		c.Task.Published, c.Task.Source, c.Data.SourceUnits = from.Task.Published, from.Task.Source, tokenizer.Published
 		c.Archive = from.Archive
+		if k.format != nil && k.format.Sequences {
+			c.Task.Target, c.Data.TargetUnits, c.DecoderLayers = from.Task.Target, tokenizer.Published, from.DecoderLayers
+		}
 		c.fineTune(k)
 		return nil
 	}

@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
+	"github.com/heed-go/heed/train/model"
 )
 
 // pairRows returns rows with two words each and whether the words are equal.
@@ -56,6 +58,12 @@ func TestPairsLearn(t *testing.T) {
 				t.Errorf("the attention is %+v, %v, want a separator between the texts", a, err)
 			}
 			must.Refuse(m.Predict("word1"))(t, "two texts with one tab")
+			ranked, _, err := m.Rank(t.Context(), "word1\tx1", []string{"word1", "", "word4", "word2"}, 2)
+			if kind != data.KindRegression {
+				must.Fail(t, err, "only models that score two texts")
+			} else if err != nil || len(ranked) != 3 || ranked[0].Index != 2 || ranked[1].Index != 3 || ranked[2].Index != 1 || ranked[2].Err == nil {
+				t.Errorf("ranked: %+v, %v, want word4, word2 and an error", ranked, err)
+			}
 			examples, _, err := ReadExamples(m, c.Data.File)
 			if err != nil || len(examples) != 600 || examples[1].Source != "word1 x1\tword0" {
 				t.Errorf("the examples begin with %q, %v, want both texts", examples[1], err)
@@ -86,5 +94,21 @@ func TestPairsVocabulary(t *testing.T) {
 		if slices.Equal(a.Inputs, b.Inputs) {
 			t.Errorf("%s: both orders have the ids %v", units, a.Inputs)
 		}
+	}
+}
+
+// A run that learned inference chooses among other labels too, with the mixture of its network and its linear model.
+func TestPairsInfer(t *testing.T) {
+	c := withFile(t, "classification", "pairs.tsv", strings.NewReplacer("true", "Entailment", "false", "contradiction").Replace(pairRows(100)))
+	c.Data.Columns, c.Data.SourceUnits, c.Training.MaxEpochs = []string{"left", "right", "same"}, tokenizer.Tokens, 1
+	task, _ := trained(t, c)
+	labels := &model.Labels{Names: []string{"word1", "word2", "word3"}, Template: "{}"}
+	answers := must.Get(task.PredictAll(t.Context(), []string{"word2\tx1", ""}, PredictOptions{Top: 9, Labels: labels}))(t)
+	sum := 0.0
+	for _, a := range answers[0].Top {
+		sum += math.Exp(a.LogProb)
+	}
+	if answers[0].Err != nil || len(answers[0].Top) != 3 || math.Abs(sum-1) > 1e-9 || answers[1].Err == nil {
+		t.Errorf("%+v: the probabilities add up to %g", answers, sum)
 	}
 }

@@ -27,6 +27,10 @@ import (
 type Search struct {
 	Names []string // of the fields of rows; nil if the file has no header
 
+	// Ranker, if set, is a model that can Rank. It sorts the hundred nearest rows of a query, or all that are wanted if
+	// these are more, and the scores are its own.
+	Ranker *model.Model
+
 	model   *model.Model
 	rows    []SearchRow
 	vectors search.Vectors
@@ -230,28 +234,52 @@ func (s *Search) save(path, sum string) error {
 	})
 }
 
-// searchQueries is the number of queries between two looks at the context.
-const searchQueries = 1 << 7
+// searchQueries is the number of queries between two looks at the context. A Ranker sorts rankedRows rows.
+const searchQueries, rankedRows = 1 << 7, 100
 
 // Nearest returns, for each query, the n rows with the highest scores, highest first, or all rows if there are fewer.
 func (s *Search) Nearest(ctx context.Context, n int, queries ...string) ([][]SearchMatch, error) {
 	var nearest [][]SearchMatch
+	candidates := n
+	if s.Ranker != nil {
+		candidates = max(n, rankedRows)
+	}
 	for some := range slices.Chunk(queries, searchQueries) {
 		vectors, _, err := s.model.EmbedQueries(ctx, some)
 		if err != nil {
 			return nil, err
 		}
-		found, err := s.vectors.Nearest(n, vectors...)
+		found, err := s.vectors.Nearest(candidates, vectors...)
 		if err != nil {
 			return nil, err
 		}
-		for _, matches := range found {
+		for i, matches := range found {
 			rows := make([]SearchMatch, len(matches))
-			for i, m := range matches {
-				rows[i] = SearchMatch{s.rows[m.Index], m.Score}
+			for j, m := range matches {
+				rows[j] = SearchMatch{s.rows[m.Index], m.Score}
+			}
+			if s.Ranker != nil {
+				if rows, err = s.rank(ctx, some[i], rows, n); err != nil {
+					return nil, err
+				}
 			}
 			nearest = append(nearest, rows)
 		}
 	}
 	return nearest, nil
+}
+
+// rank returns the n rows that answer a query best according to the Ranker.
+func (s *Search) rank(ctx context.Context, query string, rows []SearchMatch, n int) ([]SearchMatch, error) {
+	texts := make([]string, len(rows))
+	for i, row := range rows {
+		texts[i] = row.Text
+	}
+	order, _, err := s.Ranker.Rank(ctx, query, texts, 0)
+	sorted := make([]SearchMatch, len(order))
+	for i, r := range order {
+		sorted[i] = SearchMatch{rows[r.Index].SearchRow, float32(r.Score)}
+		err = cmp.Or(err, r.Err)
+	}
+	return sorted[:min(n, len(sorted))], err
 }

@@ -40,6 +40,13 @@ func TestSentenceTransformers(t *testing.T) {
 				t.Errorf("cut: %s", cut)
 			}
 			compareAnswers(t, m, strings.HasSuffix(name, "-embed"), want.Inputs, want.Values)
+			for i, input := range want.Inputs {
+				query, document, _ := strings.Cut(input, "\t")
+				ranked, _, err := m.Rank(t.Context(), query, []string{document}, 0)
+				if cross := strings.HasSuffix(name, "-cross"); cross != (err == nil) || cross && math.Abs(ranked[0].Score-want.Values[i][0]) > 1e-6 {
+					t.Errorf("%q: %+v, %v, want the score %g", input, ranked, err, want.Values[i][0])
+				}
+			}
 		})
 	}
 }

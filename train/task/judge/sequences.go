@@ -31,7 +31,7 @@ func (sequences) scores(r *Report, s *Scores) {
 
 func (sequences) write(r *Report, w io.Writer) {
 	unit, bleu := string(r.Units), fmt.Sprintf("%.2f", r.BLEU.Value())
-	if r.Units == tokenizer.BPE {
+	if r.Units == tokenizer.BPE || r.Units == tokenizer.Published {
 		unit = "words"
 	}
 	if r.BLEU.Value() == 0 && !slices.ContainsFunc(r.Judged, func(j Judged) bool { return len(strings.Fields(j.Answer.Text)) >= 4 }) {

@@ -75,7 +75,10 @@ func (h *Handler) operation(path string) object {
 		requestFields = append(requestFields, "top", object{"type": "integer", "default": 0, "minimum": 0, "maximum": h.maxTop(), "description": fmt.Sprintf("number of alternatives per input; at most %d in all", o.MaxTop)})
 	}
 	if h.does.Beam > 1 {
-		requestFields = append(requestFields, "beam", object{"type": "integer", "default": 1, "minimum": 1, "maximum": o.MaxBeam})
+		requestFields = append(requestFields, "beam", object{"type": "integer", "default": h.model.DefaultBeam(), "minimum": 1, "maximum": o.MaxBeam})
+	}
+	if names := h.does.Entities; names != nil {
+		requestFields = append(requestFields, "entities", object{"enum": names, "default": names[0], "description": "how tags become entities"})
 	}
 	if h.does.Labels == nil {
 		requestFields = append(requestFields,

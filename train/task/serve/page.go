@@ -43,7 +43,7 @@ func (h *Handler) newPage() (http.Handler, error) {
 		"Name": text.Escape(rule.Name), "About": text.Escape(rule.About), "Example": text.Escape(parts[0]),
 		"Pairs": rule.Pairs, "Labels": labels, "Second": text.Escape(parts[1]),
 		"Writes": h.does.Generate == nil, "Tokens": h.defaultTokens(), "MaxTokens": h.options.MaxTokens, "Temperature": h.model.Sampler().Temperature,
-		"Beams": h.does.Beam > 1, "MaxBeam": h.options.MaxBeam,
+		"Beams": h.does.Beam > 1, "Beam": h.model.DefaultBeam(), "MaxBeam": h.options.MaxBeam,
 		"Whole": whole, "Top": top, "MaxTop": h.maxTop(),
 	})
 	if err != nil {

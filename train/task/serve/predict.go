@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/heed-go/heed/internal/apart"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 )
 
@@ -19,6 +20,7 @@ type predictRequest struct {
 	Beam  int   `json:"beam"`
 	Top   int   `json:"top"`
 
+	Entities string `json:"entities"`
 	Labels   texts  `json:"labels"`
 	Template string `json:"template"`
 	Several  bool   `json:"several"`
@@ -56,7 +58,7 @@ func (h *Handler) predict(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	options := model.PredictOptions{Beam: request.Beam, Top: request.Top, Threshold: h.options.Threshold, NoAnswer: request.NoAnswer}
+	options := model.PredictOptions{Beam: request.Beam, Top: request.Top, Entities: request.Entities, Threshold: h.options.Threshold, NoAnswer: request.NoAnswer}
 	var answers []model.Answer
 	if request.Labels == nil {
 		answers, err = h.ask(&job{ctx: r.Context(), inputs: request.Input, options: options})
@@ -86,6 +88,9 @@ func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (request p
 	if h.does.Beam > 1 {
 		wants["beam"] = fmt.Sprintf("a whole number from 1 to %d", h.options.MaxBeam)
 	}
+	if h.does.Entities != nil {
+		wants["entities"] = "one of " + text.Either(h.does.Entities)
+	}
 	if h.does.Labels == nil {
 		wants["labels"] = fmt.Sprintf("a text, or a list of texts, up to %d for all inputs together", h.options.MaxInputs)
 		wants["template"], wants["several"] = "a text with {} in the place of a label", "true or false"
@@ -93,14 +98,17 @@ func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (request p
 	if h.does.NoAnswer {
 		wants["no_answer"] = "true or false"
 	}
-	request.Beam = 1
+	usual := h.model.DefaultBeam()
+	request.Beam = usual
 	if err := h.read(w, r, &request, wants); err != nil {
 		return request, err
 	}
 	switch n := len(request.Input); {
 	case n == 0 || n > h.options.MaxInputs:
 		return request, failf(http.StatusBadRequest, "input must be %s, got %d", wants["input"], n)
-	case request.Beam < 1 || request.Beam > h.options.MaxBeam:
+	case request.Entities != "" && !slices.Contains(h.does.Entities, request.Entities):
+		return request, failf(http.StatusBadRequest, "entities must be %s, got %.100q", wants["entities"], request.Entities)
+	case request.Beam != usual && (request.Beam < 1 || request.Beam > h.options.MaxBeam):
 		return request, failf(http.StatusBadRequest, "beam must be %s, got %d", wants["beam"], request.Beam)
 	case request.Top < 0 || request.Top > h.maxTop():
 		return request, failf(http.StatusBadRequest, "top must be %s, got %d", wants["top"], request.Top)

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -715,5 +716,25 @@ func TestNoInputAndNoAnswer(t *testing.T) {
 		{completed.URL + "/v1/completions", `{"prompt": "The"}`, 500, "weights are damaged"},
 	} {
 		replied(t, test.url, test.body, test.status, test.want)
+	}
+}
+
+// A published model for tags answers with entities, by the rule that a request names.
+func TestEntities(t *testing.T) {
+	m := must.Get(model.Open("../../model/testdata/entities/pieces"))(t)
+	_, s := start(t, m, Options{})
+	const input = "Müller-Lüdenscheidt lives in Oslo"
+	for _, rule := range append(m.Config.Describe().Entities, "") {
+		want := must.Get(m.PredictAll(t.Context(), []string{input}, model.PredictOptions{Entities: rule}))(t)
+		var got struct {
+			Answers []struct{ Spans []model.Span }
+		}
+		r := must.Get(post(t.Context(), s.URL+"/predict", string(must.Get(text.JSON(map[string]any{"input": input, "entities": rule}))(t))))(t)
+		if err := json.Unmarshal([]byte(r.body), &got); err != nil || len(got.Answers) != 1 || !slices.Equal(got.Answers[0].Spans, want[0].Spans) || want[0].Spans[0].Score == 0 {
+			t.Errorf("%q: got %s, %v, want %+v", rule, r.body, err, want[0].Spans)
+		}
+	}
+	if r := must.Get(post(t.Context(), s.URL+"/predict", `{"input": "a", "entities": "frist"}`))(t); r.status != 400 || !strings.Contains(r.body, "entities must be one of words, first") {
+		t.Errorf("got %+v", r)
 	}
 }

@@ -38,21 +38,52 @@ func (p *Pipeline) Input(texts []string, limit int, strategy string, emit func(t
 	if err := t.cut(tokens, specials(items)); err != nil {
 		return err
 	}
+	for i, kept := range tokens {
+		if n := len(words[i]) - len(kept); t.left {
+			words[i] = words[i][n:]
+		}
+	}
+	p.fill(items, texts, tokens, words, emit)
+	return nil
+}
+
+// fill calls emit with the tokens of texts, which are parts of these words, and of the template's items.
+func (p *Pipeline) fill(items []templateItem, texts []string, tokens [][]pipe.Token, words [][]int, emit func(t pipe.Token, source, word, typ int)) {
 	for _, item := range items {
 		if item.text >= 0 {
-			kept, numbers := tokens[item.text], words[item.text]
-			if t.left {
-				numbers = numbers[len(numbers)-len(kept):]
-			}
-			for i, t := range kept {
-				emit(p.Trim(t, i == 0, texts[item.text]), item.text, numbers[i], item.typ)
+			for i, t := range tokens[item.text] {
+				emit(p.Trim(t, i == 0, texts[item.text]), item.text, words[item.text][i], item.typ)
 			}
 		}
 		for _, id := range item.ids {
 			emit(pipe.Token{ID: id}, -1, -1, item.typ)
 		}
 	}
-	return nil
+}
+
+// Windows is like Input for one text, which it cuts into windows of up to limit tokens. Each shares stride tokens of the
+// text with the one before it, but at most half of its tokens.
+func (p *Pipeline) Windows(text string, limit, stride int, emit func(window int, t pipe.Token, source, word, typ int)) error {
+	var words []int
+	tokens, err := Encode[pipe.Token](p, text, Options{Words: &words})
+	if err != nil {
+		return err
+	}
+	items := p.template.single
+	room := limit - specials(items)
+	if room < 1 {
+		return fmt.Errorf("%d special tokens leave no room for a text in %d tokens", specials(items), limit)
+	}
+	for window, start, end := 0, 0, 0; ; window++ {
+		end = min(start+room, len(tokens))
+		p.fill(items, []string{text}, [][]pipe.Token{tokens[start:end]}, [][]int{words[start:end]}, func(t pipe.Token, source, word, typ int) {
+			emit(window, t, source, word, typ)
+		})
+		if end == len(tokens) {
+			return nil
+		}
+		start += room - min(stride, room/2)
+	}
 }
 
 // Trim removes the white space at the ends of a token's part of a text, if the template trims. The argument first says

@@ -147,6 +147,11 @@ func parseModel(part json.RawMessage, p *Pipeline) (model, error) {
 			return nil, fmt.Errorf("its type must be a string, got %.100s", file["type"])
 		}
 	}
+	prefix := map[string]string{"WordPiece": "##"}[typ]
+	if content := file["continuing_subword_prefix"]; content != nil {
+		_ = json.Unmarshal(content, &prefix) // the models report an error
+	}
+	p.Prefixed = prefix != ""
 	switch typ {
 	case "BPE":
 		return models.ParseBPE(file, isByteLevel(p.splitter))

@@ -30,6 +30,7 @@ type Pipeline struct {
 	spaced     map[int]bool // ids of added tokens that include white space beside them
 	spaces     [][2]int32   // if the template trims: the number of white-space characters at both ends of each of the Tokens
 	Unknown    int          // id for unknown text, or -1
+	Prefixed   bool         // the spelling of a piece inside a word begins with a prefix, such as ##
 	File       []byte       // the tokenizer.json
 	pieces     sync.Pool    // of *[]pipe.Token, for the tokens of one piece
 }
