@@ -14,21 +14,29 @@ const KindClassification Kind = "classification"
 type classificationCoder struct{ coder }
 
 func newClassificationCoder(c coder) (Coder, error) {
-	seen := map[string]bool{"": true}
-	for i, class := range c.rule.Classes {
-		if seen[class] {
-			return nil, fmt.Errorf("the Classes must differ and none may be empty, got %.100q as number %d", class, i)
-		}
-		if !utf8.ValidString(class) {
-			return nil, fmt.Errorf("the Classes must be UTF-8, got %.100q as number %d", class, i)
-		}
-		seen[class] = true
+	if err := c.checkClasses(); err != nil {
+		return nil, err
 	}
 	if len(c.rule.Classes) < 2 {
 		return nil, fmt.Errorf("a rule of kind classification needs at least 2 Classes to choose from, got %d", len(c.rule.Classes))
 	}
 	c.layout = c.sequenceLayout(len(c.rule.Classes))
 	return &classificationCoder{c}, nil
+}
+
+// checkClasses returns an error if the rule's Classes can't be labels.
+func (c *coder) checkClasses() error {
+	seen := map[string]bool{"": true}
+	for i, class := range c.rule.Classes {
+		if seen[class] {
+			return fmt.Errorf("the Classes must differ and none may be empty, got %.100q as number %d", class, i)
+		}
+		if !utf8.ValidString(class) {
+			return fmt.Errorf("the Classes must be UTF-8, got %.100q as number %d", class, i)
+		}
+		seen[class] = true
+	}
+	return nil
 }
 
 func (l *classificationCoder) Batch(examples []Example) (Batch, error) {

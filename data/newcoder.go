@@ -40,6 +40,8 @@ func newCoder(rule Rule) (Coder, error) {
 		return nil, fmt.Errorf("the kind must be one of %q, got %q", slices.Sorted(maps.Keys(kinds)), rule.Kind)
 	case rule.Classes != nil && !k.classes:
 		return nil, fmt.Errorf("a rule of kind %q can't have Classes", rule.Kind)
+	case rule.Separator != "" && !k.separator:
+		return nil, fmt.Errorf("a rule of kind %q can't have a Separator", rule.Kind)
 	case rule.Pairs && !k.pairs:
 		return nil, fmt.Errorf("a rule of kind %q can't have Pairs", rule.Kind)
 	case (rule.Texts != 0 || rule.Scored) && !k.texts:

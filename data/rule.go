@@ -17,11 +17,15 @@ type Rule struct {
 	Kind  Kind   `json:"kind"`
 
 	Alphabet  string   `json:"alphabet,omitempty"`   // all symbols of sources and answers, without repeats
-	Classes   []string `json:"classes,omitempty"`    // all answers; for classification, and for the tags of a published model
+	Classes   []string `json:"classes,omitempty"`    // all answers; for classification and multilabel, and for the tags of a published model
 	Pairs     bool     `json:"pairs,omitempty"`      // a source is two texts with a tab between them; only for kinds that read pairs, such as classification
 	MaxLen    int      `json:"max_len"`              // number of symbols in the longest source; for text, in a context
 	MaxAnswer int      `json:"max_answer,omitempty"` // number of symbols in the longest answer; only for seq2seq
 	Example   string   `json:"example,omitempty"`    // a source to try
+
+	// Separator is only for multilabel. It stands between the labels of an answer. An answer that is only the separator
+	// has no label.
+	Separator string `json:"separator,omitempty"`
 
 	// Texts is only for embed, and the number of texts in a row: 2, or more with hard negatives. The source is the
 	// first text, the query. An answer is the other texts, the positive first, with tabs between them. If Scored is

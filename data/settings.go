@@ -49,7 +49,8 @@ type Settings struct {
 	ValidationSHA256     string `json:"validation_sha256,omitempty" for:"rows lines text"`
 
 	// Stratified holds out each label's share of the sources for validation, and leaves at least one source of each
-	// label for training. A source with several labels counts for the rarest of them. New sets it for classification.
+	// label for training. A source with several labels counts for the rarest of them. New sets it for classification
+	// and multilabel.
 	Stratified bool `json:"stratified,omitempty" for:"rows lines"`
 
 	// Encoding is the encoding of all files that have no byte-order mark, by a name of the WHATWG Encoding Standard,

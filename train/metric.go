@@ -116,16 +116,20 @@ func MacroF1(b *layers.Build, logits, targets *G.Node) (Metric, error) {
 			}
 		}
 	})
-	return Metric{Name: "macro_f1", Sum: sums, Value: func(sums []float64) float64 {
-		total, classes := 0.0, 0.0
-		for class, either := range sums[v:] {
-			if either > 0 {
-				total += 2 * sums[class] / either
-				classes++
-			}
+	return Metric{Name: "macro_f1", Sum: sums, Value: meanF1}, err
+}
+
+// meanF1 returns the mean of the F1 scores of classes, given the number of right answers for each, and then the number
+// of answers and targets.
+func meanF1(sums []float64) float64 {
+	total, classes, v := 0.0, 0.0, len(sums)/2
+	for class, either := range sums[v:] {
+		if either > 0 {
+			total += 2 * sums[class] / either
+			classes++
 		}
-		return total / classes
-	}}, err
+	}
+	return total / classes
 }
 
 // ClassMetrics returns four metrics of one of the V classes. With its numbers of right answers, of answers and of
@@ -163,6 +167,36 @@ func ClassMetrics(b *layers.Build, logits, targets *G.Node, class int) ([]Metric
 		{Name: "recall", Sum: sums, Value: func(s []float64) float64 { return s[0] / max(s[2], 1) }},
 		{Name: "f1", Sum: sums, Value: func(s []float64) float64 { return 2 * s[0] / max(s[1]+s[2], 1) }},
 		{Name: "average_precision", Sum: ranks, Value: ops.AveragePrecision},
+	}, err
+}
+
+// LabelMetrics returns four metrics of labels that don't exclude each other, with logits (B, V), targets (B, V) that
+// are 1 for right labels and otherwise 0, and weights (B), which are 0 for rows that don't count:
+//
+//   - "micro_f1": the F1 score of all labels together,
+//   - "macro_f1": the mean of the F1 scores of the labels, as in MacroF1,
+//   - "average_precision": the mean, over all right labels, of the share of right ones among the labels whose logits
+//     are at least as high. Logits are counted in bins: see AUC,
+//   - "subset_accuracy": the share of rows with exactly the right labels.
+//
+// An answer has the labels whose logits are at least 0. V may be up to 131,071.
+func LabelMetrics(b *layers.Build, logits, targets, weights *G.Node) ([]Metric, error) {
+	sums, err := ops.LabelSums(b.Env(), logits, targets, weights)
+	if err != nil {
+		return nil, err
+	}
+	ranks, err := ops.RankSums(b.Env(), logits, targets, weights)
+	return []Metric{
+		{Name: "micro_f1", Sum: sums, Value: func(s []float64) float64 {
+			right, either, v := 0.0, 0.0, len(s)/2-1
+			for i := range v {
+				right, either = right+s[2+i], either+s[2+v+i]
+			}
+			return 2 * right / max(either, 1)
+		}},
+		{Name: "macro_f1", Sum: sums, Value: func(s []float64) float64 { return meanF1(s[2:]) }},
+		{Name: "average_precision", Sum: ranks, Value: ops.AveragePrecision},
+		{Name: "subset_accuracy", Sum: sums, Value: func(s []float64) float64 { return s[0] / s[1] }},
 	}, err
 }
 

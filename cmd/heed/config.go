@@ -92,6 +92,7 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	f.StringVar(&s.Data.Quotes, "quotes", s.Data.Quotes, quotes)
 	f.BoolVar(&s.Data.SkipBad, "skip-bad", s.Data.SkipBad, "leave out bad rows whatever their share is (default: an error if more than one row in a hundred is bad)")
 	f.BoolVar(&s.Data.MergeLabels, "merge-labels", s.Data.MergeLabels, "for classification: make labels that differ only in how they are written (case, spaces around, invisible characters, 1 and 1.0) one label, with the most frequent spelling")
+	f.StringVar(&s.Task.Separator, "label-separator", s.Task.Separator, "for classification: what stands between the labels of a row, such as | or a comma, so that rows have any number of labels (default: one label per row, or | with --task multilabel; arrays in .jsonl files need no separator)")
 	f.StringVar(&s.Data.Encoding, "encoding", s.Data.Encoding, encodings+" (default: UTF-8)")
 	f.StringVar(&s.units, "units", s.units, "units of sources and answers: characters, tokens between spaces, words (only of sources), or bpe, byte pairs with one vocabulary for both (default: guessed from the file; for text: characters)")
 	f.StringVar((*string)(&s.Data.SourceUnits), "source-units", string(s.Data.SourceUnits), "units of sources (default: --units)")
@@ -121,7 +122,7 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	choose(f, "positions", &m.Positions, "position encoding: %s, with fields such as rotary,base=10000 (default learned; for seq2seq and rows of a file: rotary)")
 	choose(f, "norm", &b.Norm, "normalisation: %s, with fields such as rms,eps=1e-5")
 	choose(f, "activation", &b.FeedForward.Activation, "activation function of the feed-forward layers: %s")
-	f.BoolVar(&s.Mix, "mix", s.Mix, "mix the network's answers with those of a linear model of words and characters, for classification, regression and tagging of rows (default for these: true)")
+	f.BoolVar(&s.Mix, "mix", s.Mix, "mix the network's answers with those of a linear model of words and characters, for classification, regression and tagging of rows, also with several labels (default for these: true)")
 	f.Float64Var(&s.dropout, "dropout", s.dropout, "dropout probability, in training")
 }
 
@@ -410,6 +411,7 @@ var flagOf = map[string]string{
 	"data.validation_file":                    "--validation-data",
 	"data.target_file":                        "a second --data",
 	"data.validation_target_file":             "a second --validation-data",
+	"task.separator":                          "--label-separator",
 	"model.positions.max_len":                 "max_len in --positions",
 	"model.block.feed_forward.experts.shared": "shared in --experts",
 	"from.low_rank.dropout":                   "--adapter-dropout",

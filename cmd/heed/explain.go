@@ -31,9 +31,10 @@ strongest first. Without texts, heed explains each line of standard input.
 
 DIR is a model that classifies whole texts: a run folder or the folder of a published model. If it learned
 pairs, a text is two with a tab between them. The values of all words add up, nearly, to what the words
-changed in the label's logit minus the mean of all logits or, with --against, minus that label's. They
-are integrated gradients, mixed with what leaving out a word changes in the linear model, if there is
-one. The pages of heed eval --out and of runs show the same values.
+changed in the label's logit minus the mean of all logits or, with --against, minus that label's. For a
+model of several labels, heed explains the likeliest one, by its own logit. The values are integrated
+gradients, mixed with what leaving out a word changes in the linear model, if there is one. The pages of
+heed eval --out and of runs show the same values.
 
 With --json, a line is an object with input, answer, probability, label and words, in the order of the
 text: each has word, start, end and value. Put -- before texts that begin with a dash.`,
@@ -90,19 +91,26 @@ func (e *explanation) print(w io.Writer, m *model.Model, a model.Answer) error {
 	if a.Err != nil {
 		return a.Err
 	}
-	label := cmp.Or(e.label, a.Text)
+	label, answer, p := cmp.Or(e.label, a.Text), a.Text, math.Exp(a.LogProb)
+	if a.Labels != nil { // labels are explained one at a time
+		label = cmp.Or(e.label, a.Scores[0].Label)
+		answer = label
+		if i := slices.IndexFunc(a.Scores, func(s model.LabelScore) bool { return s.Label == label }); i >= 0 {
+			p = a.Scores[i].Score
+		}
+	}
 	words, err := m.Explain(a.Input, label, e.against)
 	if err != nil {
 		return err
 	}
 	if e.asJSON {
-		line, err := text.JSON(map[string]any{"input": a.Input, "answer": a.Text, "probability": math.Exp(a.LogProb), "label": label, "words": words})
+		line, err := text.JSON(map[string]any{"input": a.Input, "answer": a.Text, "probability": p, "label": label, "words": words})
 		if err == nil {
 			_, err = w.Write(append(line, '\n'))
 		}
 		return err
 	}
-	fmt.Fprintf(w, "%s\t%.4f\n", quoted(a.Text), math.Exp(a.LogProb))
+	fmt.Fprintf(w, "%s\t%.4f\n", quoted(answer), p)
 	slices.SortStableFunc(words, func(a, b model.Contribution) int { return cmp.Compare(math.Abs(b.Value), math.Abs(a.Value)) })
 	for _, word := range words[:min(e.top, len(words))] {
 		fmt.Fprintf(w, "%+.2f\t%s\n", word.Value, text.EscapeExcept(word.Word, ""))

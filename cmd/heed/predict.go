@@ -57,6 +57,10 @@ it has input and error.
 A published model for tokens (ForTokenClassification) answers with a tag for each word, and its spans have a
 score, too. It reads a long text in windows that overlap, so nothing is cut.
 
+A model of several labels (multilabel) answers with the labels that reach their thresholds, with the
+separator of its training file between them, or | if there was none. With --top N, a line has the N labels
+with the highest scores. With --json, answer is a list, and scores has the score of each label.
+
 With --labels, a model of natural language inference chooses among labels that it hasn't learned: it says
 how likely a text entails the sentence "This example is LABEL." or another --template. With --several, more
 than one label may be right, or none: a line has all labels, each with a probability of its own.
@@ -71,7 +75,8 @@ Without inputs, heed answers each line of standard input as soon as it arrives. 
 are a column of a TSV, CSV, JSONL or CoNLL file, which may be compressed with gzip. The file is written
 back with an additional column of answers, in the same encoding, and compressed only if the name of
 --out ends in .gz. In TSV, an answer with a tab or a line break is quoted. In JSONL, each object gets the
-key "answer", which is null without an answer; for questions, it also gets start and end. In CoNLL, the line of each token gets its tag, or "_"
+key "answer", which is null without an answer, and a list for several labels; for questions, it also gets
+start and end. In CoNLL, the line of each token gets its tag, or "_"
 without an answer. With --top, further columns are probability, answer_2, probability_2 and so on. With
 --json, heed writes only the objects, one per row.
 
@@ -339,6 +344,9 @@ func (p *prediction) file(w io.Writer) error {
 			return []any{json.Number(a.Text)}
 		}
 		values := make([]any, len(added)-len(part)) // there may be fewer alternatives
+		if a.Labels != nil && p.options.Top == 0 {
+			return []any{labelList(a)}
+		}
 		for i, field := range fields(a, func(s string) string { return s }) {
 			if values[i] = field; i%2 == 1 {
 				values[i] = json.Number(field)
@@ -350,6 +358,14 @@ func (p *prediction) file(w io.Writer) error {
 		return values
 	})
 }
+
+// A labelList has several labels: an array in JSONL, and otherwise a text.
+type labelList model.Answer
+
+func (l labelList) String() string { return l.Text }
+
+// MarshalJSON encodes the labels as an array.
+func (l labelList) MarshalJSON() ([]byte, error) { return json.Marshal(l.Labels) }
 
 // fitsRows returns an error if the name of --out ends like another form than the one that heed writes. With --json,
 // heed writes JSONL, and otherwise the form of --data.

@@ -87,6 +87,8 @@ func rowsFile(t *testing.T, name string) string {
 			answer = text + " again"
 		case c.Task.Kind == data.KindRegression:
 			answer = fmt.Sprint(len(drawn))
+		case c.Task.Kind == data.KindMultiLabel:
+			answer = strings.Join(slices.Compact(slices.Sorted(slices.Values(drawn))), "|")
 		case c.Task.Kind == data.KindClassification:
 			answer = fmt.Sprint(slices.Contains(drawn, "cat"))
 		case c.Task.Kind == data.KindQA:

@@ -51,14 +51,15 @@ func NewModel(v *Vocabulary, outputs int, weights []float32) *Model {
 	return &Model{*v, outputs, weights}
 }
 
-// Scale multiplies all scores of the model by a factor, and then adds a number to them.
-func (m *Model) Scale(by, plus float32) {
+// Scale multiplies the scores of the model by factors, and then adds numbers to them: one for each of the Outputs, or
+// one for all.
+func (m *Model) Scale(by, plus []float32) {
 	for i := range m.weights {
-		m.weights[i] *= by
+		m.weights[i] *= by[i%m.outputs%len(by)]
 	}
 	intercepts := m.weights[len(m.weights)-m.outputs:]
 	for i := range intercepts {
-		intercepts[i] += plus
+		intercepts[i] += plus[i%len(plus)]
 	}
 }
 

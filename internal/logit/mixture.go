@@ -1,6 +1,7 @@
 package logit
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -74,6 +75,21 @@ func (x Mixture) Logits(network, linear []float32, classes int) []float32 {
 	if x.Temperature != 0 {
 		for i := range out {
 			out[i] /= float32(x.Temperature)
+		}
+	}
+	return out
+}
+
+// Odds returns the mixed logits of yes-or-no answers, which are the logarithms of their odds. A side that has the
+// weight 0 may be nil.
+func (x Mixture) Odds(network, linear []float32) []float32 {
+	out := make([]float32, max(len(network), len(linear)))
+	for _, part := range []struct {
+		logits []float32
+		weight float64
+	}{{network, 1 - x.Linear}, {linear, x.Linear}} {
+		for i := 0; part.weight > 0 && i < len(out); i++ {
+			out[i] += float32(part.weight / cmp.Or(x.Temperature, 1) * float64(part.logits[i]))
 		}
 	}
 	return out

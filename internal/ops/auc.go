@@ -25,7 +25,7 @@ const (
 // then the weights of the others. A NaN is below all other logits if its target is above 1/2, and otherwise above them.
 // Inputs are the same as in SumDistance for binary cross-entropy, and so are the errors.
 func RankSums(e *Env, logits, targets, weights *G.Node) (*G.Node, error) {
-	return sumVector(e, "auc", kernel.RightSide, logits, targets, weights, 2*rankBins, func(sums []float64, x, t, w float64) {
+	return sumVector(e, "auc", kernel.RightSide, logits, targets, weights, 2*rankBins, func(sums []float64, _ int, x, t, w float64) {
 		sums[rankBin(x, t > 0.5)] += w
 	})
 }

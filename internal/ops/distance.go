@@ -122,9 +122,9 @@ func (s *distanceSum[F]) inputs(values []G.Value) (x, t []F) {
 }
 
 // sumVector returns a vector of n sums of dtype float64, without a gradient. When the graph runs, the sums start at 0,
-// and add is called for each output x whose weight w isn't 0, with its target t. The name stands for add: with the same
-// name, add must be the same. Inputs and errors are the same as in SumDistance.
-func sumVector(e *Env, name string, d kernel.Distance, outputs, targets, weights *G.Node, n int, add func(sums []float64, x, t, w float64)) (*G.Node, error) {
+// and add is called for each output x whose weight w isn't 0, in order, with its number i and its target t. The name
+// stands for add: with the same name, add must be the same. Inputs and errors are the same as in SumDistance.
+func sumVector(e *Env, name string, d kernel.Distance, outputs, targets, weights *G.Node, n int, add func(sums []float64, i int, x, t, w float64)) (*G.Node, error) {
 	if err := checkDistance(name, outputs, targets, weights); err != nil {
 		return nil, err
 	}
@@ -132,14 +132,14 @@ func sumVector(e *Env, name string, d kernel.Distance, outputs, targets, weights
 	return e.apply(newOp(fmt.Sprint(name, outputs.Shape()), tensor.Shape{n}, fill), outputs, targets, weights)
 }
 
-func sumsOf[F kernel.Float](d kernel.Distance, outputs, weights *G.Node, add func(sums []float64, x, t, w float64)) func(sums []float64, values []G.Value) {
+func sumsOf[F kernel.Float](d kernel.Distance, outputs, weights *G.Node, add func(sums []float64, i int, x, t, w float64)) func(sums []float64, values []G.Value) {
 	s := newDistanceSum[F](d, 0, outputs, weights)
 	return func(sums []float64, values []G.Value) {
 		x, t := s.inputs(values)
 		clear(sums)
 		for i := range x {
 			if w := s.w.values[i/s.width]; w != 0 {
-				add(sums, float64(x[i]), float64(t[i]), float64(w))
+				add(sums, i, float64(x[i]), float64(t[i]), float64(w))
 			}
 		}
 	}

@@ -21,7 +21,7 @@ const (
 // float64 and no gradient: the number of targets t, Σw(x−t)² over outputs x, and then the exact sums Σw, Σwt and Σwt².
 // Inputs and errors are the same as in SumDistance.
 func SquareSums(e *Env, outputs, targets, weights *G.Node) (*G.Node, error) {
-	return sumVector(e, "r2", kernel.SquaredError, outputs, targets, weights, 2+3*exactBins, func(sums []float64, x, t, w float64) {
+	return sumVector(e, "r2", kernel.SquaredError, outputs, targets, weights, 2+3*exactBins, func(sums []float64, _ int, x, t, w float64) {
 		sums[0]++
 		sums[1] += w * (x - t) * (x - t)
 		bins := sums[2:]

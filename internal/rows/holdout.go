@@ -72,10 +72,12 @@ func stratify(held []bool, strata [][][]int32, share float64) (rows, sources int
 // result depends on the order of the rows only within a source. It is nil if no label has two sources.
 func (s *Set) strata(n int) (strata [][][]int32) {
 	source := func(i int32) string { return s.Train.table.Field(int(i), 0) }
-	label := func(i int32) string { return s.Train.table.Field(int(i), 1) }
+	labels := func(i int32) []string { return s.format.labels(s.Train.table.Field(int(i), 1)) }
 	counts, places, order := map[string]int{}, make([]float64, n), make([]int32, n)
 	for i := range int32(n) {
-		counts[label(i)]++
+		for _, label := range labels(i) {
+			counts[label]++
+		}
 		places[i], order[i] = data.Place(s.seed, source(i)), i
 	}
 	slices.SortStableFunc(order, func(a, b int32) int {
@@ -89,10 +91,12 @@ func (s *Set) strata(n int) (strata [][][]int32) {
 		for end < len(order) && source(order[end]) == source(order[0]) {
 			end++
 		}
-		rarest := label(order[0])
-		for _, i := range order[1:end] {
-			if other := label(i); rarer(other, rarest) < 0 {
-				rarest = other
+		rarest := labels(order[0])[0]
+		for _, i := range order[:end] {
+			for _, other := range labels(i) {
+				if rarer(other, rarest) < 0 {
+					rarest = other
+				}
 			}
 		}
 		sources[rarest] = append(sources[rarest], order[:end])

@@ -19,7 +19,7 @@ const MaxValidation = 1 << 24
 func Open(s *data.Settings, f Format, seed uint64, from string) (*Set, error) {
 	set := &Set{Description: &Description{File: s.File, format: f, seed: seed, from: from != ""}, format: f, settings: s, seed: seed, from: from}
 	if s.SHA256 == "" { // a new run
-		s.Stratified = f.Labels && s.ValidationFile == "" && s.Validation != 0
+		s.Stratified = (f.Labels || f.separator() != "") && s.ValidationFile == "" && s.Validation != 0
 	}
 	t, err := f.readOnce(s, s.File, s.TargetFile, &s.SHA256)
 	if err != nil {

@@ -26,6 +26,17 @@ type Format struct {
 	Texts       int             // if above 0: the number of texts in a row, as in data.Rule; all columns but the first are joined to the answer
 }
 
+// separator returns what stands between the labels of an answer, or "" if it doesn't have several.
+func (f Format) separator() string { return f.Columns[len(f.Columns)-1].Several }
+
+// labels returns the labels of an answer. A row without labels has the empty one.
+func (f Format) labels(answer string) []string {
+	if labels := (&data.Rule{Separator: f.separator()}).Labels(answer); len(labels) > 0 {
+		return labels
+	}
+	return []string{""}
+}
+
 // Inputs returns how to read only the inputs of the rows, with the settings of s.
 func (f Format) Inputs(s *data.Settings) table.Options {
 	n := f.inputs()

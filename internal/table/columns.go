@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,16 +20,32 @@ const (
 	skipBadPath = setting.Path("data.skip_bad")
 )
 
-// OneLabel says what to do about rows with several labels, to end an error.
-const OneLabel = "but heed learns one label per row: make a file for each label, with the labels yes and no"
+// ErrSeveral is wrapped by the error about a row that has several labels, or none, in place of one.
+var ErrSeveral = errors.New("each row must have one here")
 
 // A Column is a column that rows must have.
 type Column struct {
 	Role  string   // noun for its fields, such as "label"
 	Names []string // names that a header may use for it, the likeliest first; case and spaces around a name make no difference
-	One   bool     // an array of several texts in JSONL is an error, and not one text of all
-	Empty bool     // a field may be empty; Check must then replace it
-	Raw   bool     // an array or an object in JSONL is taken as JSON
+	One   bool     // a row has one label: in JSONL, an array of several or none is an error that wraps ErrSeveral, and so are several in fastText
+
+	Empty bool // a field may be empty; Check must then replace it
+	Raw   bool // an array or an object in JSONL is taken as JSON
+
+	// Several, if it isn't empty, stands between the labels of a row, which may have any number of them: texts of an
+	// array in JSONL, labels of a line in fastText, or parts of a field. The field of a row without labels is Several.
+	Several string
+}
+
+// join returns the field of a row with these labels or tokens.
+func (c Column) join(labels []string) (string, error) {
+	if c.One && len(labels) != 1 {
+		return "", fmt.Errorf("%s, but %w", text.Count(len(labels), "label"), ErrSeveral)
+	}
+	if i := slices.IndexFunc(labels, func(label string) bool { return strings.Contains(label, c.Several) }); c.Several != "" && i >= 0 {
+		return "", fmt.Errorf("the label %.60q, which contains %q: choose another separator of labels", labels[i], c.Several)
+	}
+	return strings.Join(labels, cmp.Or(c.Several, " ")), nil
 }
 
 // Options says which columns of a table are wanted, and which rows are good. Columns, Header and SkipBad are the

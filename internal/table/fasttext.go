@@ -9,8 +9,11 @@ import (
 // labelMark begins each label in a file of fastText, whose lines are labels and then a text.
 const labelMark = "__label__"
 
-// fastTextRows reads a file of fastText. A row is a line; its fields are the text and the label.
-type fastTextRows struct{ in lineReader }
+// fastTextRows reads a file of fastText. A row is a line; its fields are the text and the label, or all labels.
+type fastTextRows struct {
+	in    lineReader
+	label Column
+}
 
 func (f *fastTextRows) next() (row, error) {
 	for {
@@ -21,18 +24,22 @@ func (f *fastTextRows) next() (row, error) {
 		if len(strings.TrimSpace(string(line))) == 0 {
 			continue
 		}
-		label, rest := "", string(line)
-		labels := 0
+		rest := string(line)
+		var labels []string
 		for strings.HasPrefix(rest, labelMark) {
+			var label string
 			label, rest, _ = strings.Cut(rest[len(labelMark):], " ")
-			labels++
+			labels = append(labels, label)
 		}
-		fields := []string{rest, label}
+		joined, wrong := f.label.join(labels)
+		fields := []string{rest, joined}
 		switch {
-		case labels == 0:
+		case labels == nil:
 			err = fmt.Errorf("it doesn't begin with %s, as the first line does", labelMark)
-		case labels > 1:
-			err = fmt.Errorf("it has %d labels, %s", labels, OneLabel)
+		case errors.Is(wrong, ErrSeveral):
+			return row{}, fmt.Errorf("line %d: it has %w", f.in.lines, wrong)
+		case wrong != nil:
+			err = fmt.Errorf("it has %w", wrong)
 		case strings.Contains(rest, "\t"):
 			err = errors.New("its text has a tab; make it a space")
 		}

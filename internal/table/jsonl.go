@@ -63,6 +63,9 @@ func (j *jsonRows) next() (row, error) {
 		if err == nil {
 			field, err = object.text(key, c)
 		}
+		if errors.Is(err, ErrSeveral) {
+			return row{}, fmt.Errorf("line %d: %w", j.in.line(), err)
+		}
 		j.fields = append(j.fields, field)
 	}
 	j.fields = append(j.fields, string(line))
@@ -128,7 +131,7 @@ func (o object) keys() string {
 }
 
 // text returns the value of a key as text: a string, the JSON text of a number or a boolean, or an array of these,
-// joined with spaces, unless the column says otherwise. The text of null is empty.
+// joined as the column says. The text of null is empty.
 func (o object) text(key string, c Column) (string, error) {
 	same := func(m member) bool { return m.key == key }
 	i := slices.IndexFunc(o, same)
@@ -154,25 +157,33 @@ func valueText(value []byte, c Column) (string, error) {
 	if c.Raw && (value[0] == '[' || value[0] == '{') {
 		return string(value), nil
 	}
+	if value[0] == 'n' && c.Several != "" {
+		return "", errors.New("is null: a row without labels has an empty array")
+	}
 	if value[0] != '[' {
 		return scalarText(value)
+	}
+	labels, elements, want := c.One || c.Several != "", "the tokens of the text", "must not be empty and must not have white space"
+	if labels {
+		elements, want = "labels", "must not be empty"
 	}
 	var texts []string
 	err := jsonkeys.Elements(value, func(element []byte) error {
 		text, err := scalarText(element)
-		if err == nil && (text == "" || strings.ContainsFunc(text, unicode.IsSpace)) {
-			err = fmt.Errorf("must not be empty and must not have white space: %.50q", text)
+		if err == nil && (text == "" || !labels && strings.ContainsFunc(text, unicode.IsSpace)) {
+			err = fmt.Errorf("%s: %.50q", want, text)
 		}
 		texts = append(texts, text)
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("is an array, whose elements are the tokens of the text; an element %w", err)
+		return "", fmt.Errorf("is an array, whose elements are %s; an element %w", elements, err)
 	}
-	if c.One && len(texts) > 1 {
-		return "", fmt.Errorf("is an array of %d labels, %s", len(texts), OneLabel)
+	joined, err := c.join(texts)
+	if err != nil {
+		err = fmt.Errorf("is an array of %w", err)
 	}
-	return strings.Join(texts, " "), nil
+	return joined, err
 }
 
 func scalarText(value []byte) (string, error) {

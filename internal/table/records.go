@@ -68,7 +68,11 @@ func (t *tableFile) rows(o Options) (rowSource, error) {
 	case t.form.layout == sentences:
 		return newCoNLLRows(lines, t.form, o)
 	}
-	return t.form.delimitedRows(lines), nil
+	var label Column
+	if n := len(o.Known); n > 1 {
+		label = o.Known[n-1]
+	}
+	return t.form.delimitedRows(lines, label), nil
 }
 
 // begin returns the first row after the rows above the header. If the first column has names of rows, the header gets
@@ -177,6 +181,9 @@ func (r *Records) judge(fields []string) error {
 			return fmt.Errorf("%s is missing: the row has only %d (%s)", r.name(i), len(fields), r.form.separated())
 		}
 		field := fields[column]
+		if strings.TrimSpace(field) == "" {
+			field = r.options.Known[i].Several
+		}
 		switch invalid := textfile.CheckUTF8(field); {
 		case strings.TrimSpace(field) == "" && r.options.Known[i].Empty:
 		case strings.TrimSpace(field) == "":

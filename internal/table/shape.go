@@ -19,7 +19,7 @@ const (
 // the last row.
 func (f form) rowsOf(start []byte, cut bool) (found [][]string) {
 	in := lineReader{in: bufio.NewReader(bytes.NewReader(start))}
-	source := f.delimitedRows(in)
+	source := f.delimitedRows(in, Column{})
 	for len(found) < shapeRows {
 		next, err := source.next()
 		if err != nil && !errors.As(err, new(*RowError)) {
@@ -33,10 +33,10 @@ func (f form) rowsOf(start []byte, cut bool) (found [][]string) {
 	return found
 }
 
-// delimitedRows returns a reader of the rows of TSV or CSV.
-func (f form) delimitedRows(lines lineReader) rowSource {
+// delimitedRows returns a reader of the rows of TSV or CSV, or of fastText, whose labels are as the column says.
+func (f form) delimitedRows(lines lineReader, label Column) rowSource {
 	if f.labelled {
-		return &fastTextRows{lines}
+		return &fastTextRows{lines, label}
 	}
 	if !f.quotes() {
 		return &lineRows{files: []*lineReader{&lines}, tabs: true}

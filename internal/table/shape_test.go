@@ -41,8 +41,8 @@ func TestShape(t *testing.T) {
 		{name: "a title", file: "a.csv", content: "Mails of May\n\ntext,label\na,yes\nb,no\n", want: `[["a" "yes"] ["b" "no"]]`, notes: "the header is in line 3: left out 1 row before it"},
 		{name: "comments", file: "a.tsv", content: "# made today\n# by a program\ntext\tlabel\na\tyes\n", want: `[["a" "yes"]]`, notes: "the header is in line 3: left out 2 rows before it"},
 		{name: "a title, columns by name", file: "a.csv", content: "Mails of May\nbody,queue\na,yes\n", o: Options{Columns: []string{"body", "queue"}}, want: `[["a" "yes"]]`, notes: "the header is in line 2: left out 1 row before it"},
-		{name: "fastText", file: "a.txt", content: "__label__yes a, b\n\n__label__no c\n__label__no __label__yes d\ne\n", want: `[["a, b" "yes"] ["c" "no"]]`,
-			bad: "line 4: it has 2 labels, but heed learns one label per row: make a file for each label, with the labels yes and no; line 5: it doesn't begin with __label__, as the first line does"},
+		{name: "fastText", file: "a.txt", content: "__label__yes a, b\n\n__label__no c\n__label__no __label__yes d\ne\n", want: `[["a, b" "yes"] ["c" "no"] ["d" "no yes"]]`,
+			bad: "line 5: it doesn't begin with __label__, as the first line does"},
 		{name: "bars", file: "a.txt", content: "text|label\na, b|yes\n\"c|d\"|no\n", want: `[["a, b" "yes"] ["c|d" "no"]]`},
 		{name: "a bar in TSV", file: "a.tsv", content: "a|b\tyes\n", want: `[["a|b" "yes"]]`},
 	} {

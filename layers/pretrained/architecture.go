@@ -60,6 +60,8 @@ type Config struct {
 	End        []int                            // ids that end a text
 	Labels     []string                         // for "classes" and "tags", their names
 	Sigmoid    bool                             // for "classes" with one label: a score is the logistic function of its logit
+	Several    bool                             // for "classes": a text may have several labels; the score of each is the logistic function of its logit
+	Thresholds []float64                        // with Several: the least score of a text with the label, 0.5 if nil; only heed writes it
 
 	// For text and sequences, how generation_config.json chooses tokens. If there is no such file, config.json may have
 	// its members.

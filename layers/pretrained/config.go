@@ -199,14 +199,22 @@ func (k *keys) labels(c *Config) int {
 	return count
 }
 
-// classes copies the names of the classes and, for a single class, whether its logit is a number or the logit of a
-// score. Without a key that says it, it is a number if problem_type is regression.
+// several is the problem_type of models whose texts have several labels.
+const several = "multi_label_classification"
+
+// classes copies the names of the classes, and whether a text may have several. For a single class, it copies whether
+// its logit is a number or the logit of a score. Without a key that says it, it is a number if problem_type is
+// regression.
 func (k *keys) classes(c *Config) int {
 	count := k.labels(c)
 	problem := "single_label_classification"
 	function := "torch.nn.modules.linear.Identity"
 	if count == 1 {
 		problem = "regression"
+	}
+	if c.Several = c.Several || k.values["problem_type"] == several; c.Several {
+		problem = several
+		c.thresholds(k)
 	}
 	if c.Sigmoid { // never while reading
 		function = "torch.nn.modules.activation.Sigmoid"
@@ -224,4 +232,22 @@ func (k *keys) classes(c *Config) int {
 	c.readActivation(sentence, "activation_fn")
 	k.fail(sentence.err)
 	return count
+}
+
+// thresholds copies the thresholds of labels, by their numbers as in id2label.
+func (c *Config) thresholds(k *keys) {
+	if k.writing && c.Thresholds == nil {
+		return
+	}
+	thresholds := k.object("thresholds")
+	if !k.writing && len(thresholds.values) > 0 {
+		c.Thresholds = slices.Repeat([]float64{0.5}, len(c.Labels))
+	}
+	for i := range c.Thresholds {
+		x := &c.Thresholds[i]
+		if thresholds.copy(strconv.Itoa(i), x); !(*x >= 0 && *x <= 1) {
+			k.fail(fmt.Errorf("thresholds: a score must be from 0 to 1, got %g", *x))
+		}
+	}
+	k.put("thresholds", thresholds)
 }

@@ -155,6 +155,30 @@ func TestSentenceSettings(t *testing.T) {
 	wantError(t, "no tokens", failure(ReadConfig(folder(bertScore(""), length(`{"model_max_length": 0}`)...))), "tokenizer_config.json: model_max_length must be at least 1, got 0")
 }
 
+// Several labels may have thresholds, also in a folder that Save wrote.
+func TestSeveral(t *testing.T) {
+	const several = `"problem_type": "multi_label_classification", "id2label": {"0": "a", "1": "b"}, "num_labels": 2`
+	for _, test := range []struct {
+		members string
+		want    []float64
+	}{
+		{"", nil},
+		{`, "thresholds": {"1": 0.25}`, []float64{0.5, 0.25}},
+		{`, "sentence_transformers": {"activation_fn": "torch.nn.modules.activation.Sigmoid"}`, nil},
+	} {
+		c := must.Get(ReadConfig(folder(bertScore(several + test.members))))(t)
+		k := must.Get(c.write(tensor.Float32))(t)
+		again := must.Get(ReadConfig(folder(string(must.Get(json.Marshal(k.values))(t)))))(t)
+		for _, c := range []Config{c, again} {
+			if !c.Several || c.Sigmoid || !slices.Equal(c.Thresholds, test.want) {
+				t.Errorf("%s: read %+v", test.members, c)
+			}
+		}
+	}
+	wantError(t, "a threshold", failure(ReadConfig(folder(bertScore(several+`, "thresholds": {"0": 2}`)))), "thresholds: a score must be from 0 to 1, got 2")
+	wantError(t, "another problem", failure(ReadConfig(folder(bertScore(`"num_labels": 2, "problem_type": "regression"`)))), "single_label_classification")
+}
+
 func TestUnsupported(t *testing.T) {
 	pooling := func(config string) []string {
 		return []string{"modules.json", `[{"path": "", "type": "a.Transformer"}, {"path": "1", "type": "a.Pooling"}]`, "1/config.json", config}

@@ -140,8 +140,8 @@ func (c *Config) readActivation(k *keys, member string) {
 	}
 	one := len(c.Labels) == 1
 	switch function := name[strings.LastIndexByte(name, '.')+1:]; {
-	case strings.HasPrefix(name, "torch.") && function == "Identity", strings.HasPrefix(name, "torch.") && function == "Sigmoid" && one:
-		c.Sigmoid = function == "Sigmoid"
+	case strings.HasPrefix(name, "torch.") && function == "Identity", strings.HasPrefix(name, "torch.") && function == "Sigmoid" && (one || c.Several):
+		c.Sigmoid = function == "Sigmoid" && !c.Several
 	case one:
 		k.fail(unsupported(member, name, "torch.nn.Sigmoid or torch.nn.Identity"))
 	default:

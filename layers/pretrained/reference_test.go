@@ -217,8 +217,18 @@ func (r reference) compareGradients(t *testing.T, m *Model, b *layers.Build, exp
 			}
 		}
 	}
-	loss := must.Get(layers.CrossEntropy(b, out, G.NewTensor(g, tensor.Int, targets.Dims(), G.WithShape(targets.Shape()...), G.WithName("targets"), G.WithValue(targets)),
-		layers.CrossEntropyOptions{}))(t)
+	var loss layers.Loss
+	if m.Several {
+		var doubles []float64
+		for _, x := range targets.Ints() {
+			doubles = append(doubles, float64(x))
+		}
+		values := tensor.New(tensor.WithShape(targets.Shape()...), tensor.WithBacking(doubles))
+		loss = must.Get(layers.BinaryCrossEntropy(b, out, G.NewMatrix(g, tensor.Float64, G.WithName("targets"), G.WithValue(values)), nil))(t)
+	} else {
+		node := G.NewTensor(g, tensor.Int, targets.Dims(), G.WithShape(targets.Shape()...), G.WithName("targets"), G.WithValue(targets))
+		loss = must.Get(layers.CrossEntropy(b, out, node, layers.CrossEntropyOptions{}))(t)
+	}
 	var value G.Value
 	G.Read(loss.Mean, &value)
 	must.Get(G.Grad(loss.Mean, b.Learnables()...))(t)
@@ -337,7 +347,7 @@ func TestSave(t *testing.T) {
 		if !slices.Equal(m.run(t, r.batch(), &layers.Build{}), again.run(t, r.batch(), &layers.Build{})) {
 			t.Error("the outputs differ after Save and Open")
 		}
-		if m.MaxLen != again.MaxLen || !slices.Equal(m.End, again.End) || m.Start != again.Start || m.Pad != again.Pad || !slices.Equal(m.Labels, again.Labels) {
+		if m.MaxLen != again.MaxLen || !slices.Equal(m.End, again.End) || m.Start != again.Start || m.Pad != again.Pad || !slices.Equal(m.Labels, again.Labels) || m.Several != again.Several {
 			t.Errorf("saved %+v, opened %+v", m.Config, again.Config)
 		}
 		if len(again.Ignored) > 0 {

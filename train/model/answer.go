@@ -13,14 +13,16 @@ import (
 //
 //	{"input": "4 x", "answer": "no", "probability": 0.9, "cut": true, "unknown": true,
 //	 "alternatives": [{"answer": "no", "probability": 0.9}, {"answer": "yes", "probability": 0.1}]}
+//	{"input": "3 x", "answer": ["a"], "scores": [{"label": "a", "score": 0.9}, {"label": "b", "score": 0.1}]}
 //	{"input": "Ann Lee sings", "answer": "B-PER I-PER O", "probability": 0.9,
 //	 "spans": [{"label": "PER", "start": 0, "end": 7, "text": "Ann Lee"}]}
 //	{"input": "Who sings?\tAnn Lee sings.", "answer": "Ann Lee", "start": 0, "end": 7, "probability": 0.9}
 //
 // The keys cut and unknown are there if they are true, spans if Spans isn't nil, start and end if Part isn't nil, and
-// alternatives if PredictOptions.Top isn't 0. If there is no answer, the object has the key error instead of answer,
-// probability, spans and alternatives. A probability that isn't a number is left out. The answer of a model that learned
-// numbers is a number, without a probability.
+// alternatives if PredictOptions.Top isn't 0. If an answer may have several labels, it is a list of them, the key
+// scores has the score of each label, and there is no probability. If there is no answer, the object has the key error
+// instead of answer, probability, spans, scores and alternatives. A probability that isn't a number is left out. The
+// answer of a model that learned numbers is a number, without a probability.
 type Answer struct {
 	Input string
 	Text  string
@@ -39,8 +41,14 @@ type Answer struct {
 	// answer.
 	Part *Part
 
+	// If an answer may have several labels, Labels has them, and Scores the scores of all labels, both highest score
+	// first. The Text is the Labels with the rule's Separator between them. Otherwise, both are nil.
+	Labels []string
+	Scores []LabelScore
+
 	// Top has the likeliest answers, likeliest first, up to PredictOptions.Top. The first is the answer itself. Several
-	// sequences of tokens may have the same Text; then only the likeliest is in Top.
+	// sequences of tokens may have the same Text; then only the likeliest is in Top. If an answer may have several
+	// labels, Top has labels, each with the logarithm of its score.
 	Top []Alternative
 
 	Unknown bool // whether the input has letters, or mostly words, that training never saw
@@ -66,6 +74,13 @@ type Span struct {
 	Text  string  `json:"text"`
 }
 
+// A LabelScore is one of several labels with its score: the probability that the label is right.
+type LabelScore struct {
+	Label  string  `json:"label"`
+	Score  float64 `json:"score"`
+	Chosen bool    `json:"-"` // whether the score reaches the label's threshold, so that the answer has the label
+}
+
 // An Alternative is one of the likeliest answers to an input. The fields are as in Answer.
 type Alternative struct {
 	Text    string
@@ -83,6 +98,7 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 		Cut          bool          `json:"cut,omitempty"`
 		Unknown      bool          `json:"unknown,omitempty"`
 		Spans        []Span        `json:"spans,omitzero"` // not nil, but empty: the model found no entity
+		Scores       []LabelScore  `json:"scores,omitempty"`
 		Alternatives []Alternative `json:"alternatives,omitempty"`
 		Error        string        `json:"error,omitempty"`
 	}{Input: a.Input, Cut: a.Cut, Unknown: a.Unknown}
@@ -96,6 +112,9 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 		o.Answer, o.Part, o.Probability, o.Spans, o.Alternatives = a.Text, a.Part, probability(a.LogProb), a.Spans, a.Top
 		if a.Number != nil {
 			o.Answer, o.Probability = a.Number, nil
+		}
+		if a.Labels != nil {
+			o.Answer, o.Probability, o.Scores = a.Labels, nil, a.Scores
 		}
 	}
 	return json.Marshal(o)

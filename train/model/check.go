@@ -89,7 +89,7 @@ func (c *Config) checkUnits() error {
 	case c.Task.Pairs && !k.pairs:
 		return setting.Errorf("%s can't be set: a task of kind %s learns one text per row", setting.Path("task.pairs"), c.Task.Kind)
 	case c.Mix && !c.hasLinear():
-		return setting.Errorf("%s is for classification, regression and tagging with the rows of a file, not for the task %s", setting.Path("mix"), c.Task.Name)
+		return setting.Errorf("%s is for classification, regression and tagging with the rows of a file, also with several labels, not for the task %s", setting.Path("mix"), c.Task.Name)
 	}
 	for i, units := range []tokenizer.Units{d.SourceUnits, d.TargetUnits} {
 		known := strings.Split([]string{k.units, k.answers}[i], ", ")

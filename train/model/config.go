@@ -27,9 +27,9 @@ type Config struct {
 	From From `json:"from,omitzero"` // the model that this one begins from; zero for new weights
 
 	// Model configures the layers. The task's kind decides which model they form: an Encoder (tagging and embed), a
-	// SequenceClassifier (classification and regression), an EncoderDecoder (seq2seq) or a Decoder (text). If Vocab,
-	// Outputs or Positions are zero, task.New sets them. For rows of a file, it also sets Dim, Layers and Heads if they
-	// are zero. Positions become Rotary for seq2seq and for rows of a file, and otherwise Learned.
+	// SequenceClassifier (classification, multilabel and regression), an EncoderDecoder (seq2seq) or a Decoder (text).
+	// If Vocab, Outputs or Positions are zero, task.New sets them. For rows of a file, it also sets Dim, Layers and
+	// Heads if they are zero. Positions become Rotary for seq2seq and for rows of a file, and otherwise Learned.
 	Model layers.ModelConfig `json:"model"`
 
 	// Head says how models with one answer per text make one vector of the states of its tokens.
@@ -39,8 +39,8 @@ type Config struct {
 
 	// Mix mixes the answers of the network with the answers of a linear model: see Model.Mixture. The linear model
 	// reads the words and the characters of the sources and, if there is a From, the vectors of that model. The two
-	// learn apart. Mix is for classification, regression and tagging with rows of a file, and their default. If there
-	// are very many rows and classes, task.New sets it to false.
+	// learn apart. Mix is for classification, multilabel, regression and tagging with rows of a file, and their
+	// default. If there are very many rows and classes, task.New sets it to false.
 	Mix bool `json:"mix,omitempty"`
 
 	Archive []byte `json:"-"` // small files of the published model that the run began from, as a zip file

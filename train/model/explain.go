@@ -36,12 +36,13 @@ const explainSteps, explainRows = 16, 4
 //
 // The values are integrated gradients (Sundararajan et al., 2017). A logit counts only in comparison with others, so
 // Explain takes the logit of the label minus the logit of the label against or, if against is empty, minus the mean of
-// all logits. It computes the gradient of this difference at 16 inputs on the way from average embeddings to those of
-// the input. The value of a token is the mean gradient times the distance of its embedding from the average one. So the
-// values add up, nearly, to what the words changed in the difference of the logits. The gradient at the input alone
-// says little about models with norms, because norms cancel most of what changes an embedding's length. If the answers
-// are mixed with those of a linear model (Config.Mix), the value of a word is the mean, with their weights, of this
-// value and of what leaving the word out changes in the difference of the linear model's scores.
+// all logits. If an answer may have several labels, an empty against stands for the label's logit alone. It computes
+// the gradient of this difference at 16 inputs on the way from average embeddings to those of the input. The value of a
+// token is the mean gradient times the distance of its embedding from the average one. So the values add up, nearly, to
+// what the words changed in the difference of the logits. The gradient at the input alone says little about models with
+// norms, because norms cancel most of what changes an embedding's length. If the answers are mixed with those of a
+// linear model (Config.Mix), the value of a word is the mean, with their weights, of this value and of what leaving the
+// word out changes in the difference of the linear model's scores.
 //
 // A word is a run of characters without white space. Its value is the sum over its tokens. The value of white space
 // belongs to the next word. Words that the model ignores, because the input is longer than its context, aren't in the
@@ -113,7 +114,9 @@ func (m *Model) contrast(label, against string) ([]float64, error) {
 		return weights, cmp.Or(add(label, 1), add(against, -1))
 	}
 	for i := range weights {
-		weights[i] = -1 / float64(len(weights))
+		if m.Config.Task.Separator == "" { // otherwise labels don't exclude each other
+			weights[i] = -1 / float64(len(weights))
+		}
 	}
 	return weights, add(label, 1)
 }

@@ -126,7 +126,8 @@ func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
 		return s, p, fmt.Errorf("models of kind %s have no published equal", k)
 	case k == data.KindQA:
 		s.model.Head = "spans"
-	case k == data.KindClassification || k == data.KindRegression:
+	case k == data.KindClassification || k == data.KindMultiLabel || k == data.KindRegression:
+		s.model.Thresholds = m.Thresholds
 		if s.model.Labels = c.Task.Classes; k == data.KindRegression {
 			s.model.Labels, factor, mean = []string{""}, cmp.Or(c.Task.Scale, 1), c.Task.Mean
 		}

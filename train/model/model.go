@@ -29,6 +29,10 @@ type Model struct {
 	// Mixture mixes the answers of the network and the linear model beside it: see UseNetwork.
 	Mixture logit.Mixture
 
+	// Thresholds has the least probability of each of the Classes with which it is one of several labels of an answer.
+	// Without Thresholds, it is 0.5.
+	Thresholds []float64
+
 	Linear   *beside.Model // the linear model beside the network; nil if there is none
 	NoLinear error         // why there is no linear model, if the run had one
 
@@ -142,6 +146,6 @@ func (m *Model) UseNetwork() error {
 	if m.Mixture.Linear == 1 && m.Config.Solved() {
 		return fmt.Errorf("the head of %s was solved together with n-grams, and has no answers without them: train it with --mix=false", m.Config.Task.Name)
 	}
-	m.Mixture = logit.Mixture{}
+	m.Mixture, m.Thresholds = logit.Mixture{}, nil
 	return nil
 }

@@ -180,7 +180,9 @@ func (s publishedStart) complete(m *Model, _ map[string]string) error {
 	}
 	s.special = p.Special()
 	s.model.End = slices.DeleteFunc(slices.Clone(s.model.End), func(id int) bool { return id >= min(source.Len(), m.layout.Tokens) })
-	m.published = &s
+	if m.published = &s; s.model.Thresholds != nil {
+		m.Thresholds = s.model.Thresholds
+	}
 	return m.SetPrompt(s.model.Prompt)
 }
 

@@ -19,7 +19,8 @@ type PredictOptions struct {
 
 	// Top is the number of likeliest answers in Answer.Top: classes, next symbols of a text, or sequences. For seq2seq,
 	// tagging and masked text, it is at most MaxBeam. For seq2seq, the beam is at least Top wide, so Top may change the
-	// answer. For other kinds, it doesn't. The probabilities of all classes add up to 1.
+	// answer. For other kinds, it doesn't. The probabilities of all classes add up to 1. For multilabel, these are the
+	// labels with the highest scores.
 	Top int
 
 	// NoAnswer is for qa. It allows the answer "", that the context has no answer. A model that learned such questions
@@ -208,6 +209,9 @@ func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) error {
 			if i == 0 {
 				*a = chosen
 				a.LogProb = c.logProb
+			}
+			if a.Labels != nil && o.Top > 0 {
+				a.Top = likeliest(a.Scores, o.Top)
 			}
 			if len(a.Top) == o.Top {
 				break

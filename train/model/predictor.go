@@ -40,6 +40,7 @@ type choice struct {
 	logProb float64
 	number  float64
 	vector  []float32 // for kind embed
+	scores  []float64 // for multilabel: probability of each label
 
 	start, end int // for kind qa: bytes of the context; number is the probability
 }

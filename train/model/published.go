@@ -67,7 +67,9 @@ func readModel(fsys fs.FS, kind data.Kind) (pretrained.Config, error) {
 // the folder is for; a model of masked tokens then embeds texts.
 func (s *publishedStart) suit(kind data.Kind) error {
 	m := &s.model
-	m.Sigmoid = m.Sigmoid && kind == ""           // another task learns other numbers
+	if kind != "" { // another task learns other numbers and labels
+		m.Sigmoid, m.Several, m.Thresholds = false, false, nil
+	}
 	for _, id := range []*int{&m.Start, &m.Pad} { // small models often have the default ids of large ones
 		if *id >= m.Model.Vocab {
 			*id = -1

@@ -91,9 +91,12 @@ func (s runStart) sum() (string, error) {
 	return sum, err
 }
 
-// complete sets the mixture and the baseline. There may be no baseline if the model doesn't need it.
+// complete sets the mixture, the thresholds and the baseline. There may be no baseline if the model doesn't need it.
 func (s runStart) complete(m *Model, metadata map[string]string) (err error) {
 	m.Mixture, err = logit.ReadMixture(metadata)
+	if err == nil {
+		err = m.readThresholds(metadata)
+	}
 	if err == nil {
 		err = m.completePublished()
 	}

@@ -45,6 +45,9 @@ func scored(s judge.Scores, r *judge.Report, baseline string) (lead string, tile
 	if s.Macro != nil {
 		tiles = append(tiles, tile{percent(s.Macro.F1), "macro F1"})
 	}
+	if s.AveragePrecision != nil {
+		tiles = append(tiles, tile{percent(*s.AveragePrecision), "average precision"})
+	}
 	if s.Entities != nil {
 		tiles = append(tiles, tile{percent(s.Entities.F1), "F1 of entities"})
 	}

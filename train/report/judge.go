@@ -82,6 +82,13 @@ func (v *answers) show(ctx context.Context, r *judge.Report) error {
 			return v.showRanks(ctx)
 		}
 		return nil
+	case len(r.Labels.Classes()) > 0:
+		labels, limit := r.Labels.Classes(), shownClasses
+		slices.SortStableFunc(labels, func(a, b score.ClassScore) int { return cmp.Compare(b.Rows, a.Rows) })
+		if v.whole {
+			limit = listedClasses
+		}
+		v.Classes = scoresOf(labels, limit)
 	case len(r.Classes.Classes()) > 0 && (v.Config.Task.Classes != nil || v.Config.Task.Target != nil):
 		v.Confusion = confusionOf(&r.Classes)
 		if v.twoLabels() {
@@ -111,7 +118,7 @@ func (v *answers) show(ctx context.Context, r *judge.Report) error {
 	}
 	slices.Reverse(right) // lowest probability first
 	groups, titles, limit := [][]judge.Judged{wrong}, []string{"Wrong answers, highest confidence first"}, shownExamples
-	if v.whole && r.Units == "" {
+	if v.whole && r.Units == "" && v.Confusion != nil {
 		groups, titles = byClass(r.Classes.Classes(), wrong)
 		limit = max(1, min(limit, listedMistakes/max(1, len(groups))))
 		v.Unlisted = max(0, len(groups)-listedMistakes)

@@ -30,7 +30,7 @@ const shownWords = 80 // maximum words of an explanation
 // explains reports whether the page explains answers by words. Then it doesn't show attention.
 func (v *answers) explains() bool {
 	c := v.Config
-	return c.Describe().Explain == nil && !c.Drawn() && !v.Private
+	return c.Describe().Explain == nil && c.Task.Separator == "" && !c.Drawn() && !v.Private
 }
 
 // explain adds an explanation to the page, if there is an answer, and sets the Why of its example. A wrong answer is

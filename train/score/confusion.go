@@ -93,9 +93,9 @@ func (s ClassScore) scored() ClassScore {
 
 // Macro returns the means of precision, recall and F1 over Classes, where rare classes count as much as common ones.
 // Its counts are sums over Classes. Its Class is empty.
-func (c *Confusion) Macro() ClassScore {
-	var m ClassScore
-	classes := c.Classes()
+func (c *Confusion) Macro() ClassScore { return macro(c.Classes()) }
+
+func macro(classes []ClassScore) (m ClassScore) {
 	for _, s := range classes {
 		m.Precision += s.Precision / float64(len(classes))
 		m.Recall += s.Recall / float64(len(classes))

@@ -54,7 +54,15 @@ func (t *Task) fitLinear(ctx context.Context, vectors beside.Vectors, bare bool)
 		return nil, 0, err
 	}
 	l := &beside.Model{Model: m, Vectors: vectors}
-	l.Remember(s.Validation.Example, l.ScoresOf(parts[1].texts, 0), starts)
+	scores := l.ScoresOf(parts[1].texts, 0)
+	l.Remember(s.Validation.Example, scores, starts)
+	if judged := held; held.pairs {
+		if s.Validation.Len() > 0 { // as for the network
+			judged = kind.sides(m.Outputs())
+			judged.add(nil, scores, intsOf(parts[1].targets), nil)
+		}
+		l.Thresholds = judged.thresholds(logit.Mixture{Linear: 1}, m.Outputs())
+	}
 	if t.few() && !t.kind.about().symbols {
 		l.Held, err = t.heldText(held)
 	}
@@ -75,7 +83,7 @@ func (t *Task) heldText(held sides) (string, error) {
 	for i, row := range held.rows {
 		examples[i] = t.set.(*rowSet).Train.Example(row)
 		answers[i].Input = examples[i].Source
-		outputs[i] = model.Output{Input: i, Linear: held.linear[i*held.width:][:held.width]}
+		outputs[i] = model.Output{Input: i, Linear: held.linearRow(i)}
 	}
 	if err := t.Mix(answers, outputs, logit.Mixture{Linear: 1}, model.PredictOptions{}); err != nil {
 		return "", err

@@ -30,10 +30,13 @@ var classificationKind = classification{common{facts{
 	name: data.KindClassification, help: "the label of each text in a file",
 	format: &rows.Format{Labels: true, Columns: []table.Column{
 		textColumn,
-		{Role: "label", Names: []string{"label", "class", "category", "sentiment", "target"}, One: true},
+		{Role: "label", Names: labelNames, One: true},
 	}},
 	pairs: true, classes: true, linear: linearClasses{},
 }}}
+
+// labelNames are the names of a column of labels.
+var labelNames = []string{"label", "class", "category", "sentiment", "target", "labels", "tags", "categories"}
 
 const (
 	maxClasses   = 10_000 // maximum number of different labels
@@ -64,8 +67,9 @@ func (classification) read(c *Config, tables []*table.Table) (notes []string, er
 		known[key], classes[key] = true, class
 	}
 	if c.Task.Classes == nil {
-		if joined := severalLabels(slices.Sorted(maps.Keys(labels))); joined != "" {
-			return nil, setting.Errorf("data file %q: rows have several labels, such as %.60q, %s", tables[0].Name, joined, table.OneLabel)
+		if joined, separator := severalLabels(slices.Sorted(maps.Keys(labels))); joined != "" {
+			return nil, setting.Errorf("data file %q: rows have several labels, such as %.60q: to learn them all, set %s to %q, which stands between them; for one of them, make a file with the labels yes and no",
+				tables[0].Name, joined, setting.Path("task.separator"), separator)
 		}
 		if freeText(len(spellings), rows) { // rows returns an error
 			return nil, nil
@@ -151,9 +155,10 @@ func folded(label string) string {
 // invisible has the characters without a width: joiners, the soft hyphen and the byte-order mark.
 const invisible = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 
-// severalLabels returns one of the labels if they seem to be several in one: if a separator is in most labels and the
-// parts recur, or if two labels are the same words in another order. Otherwise it returns "".
-func severalLabels(labels []string) string {
+// severalLabels returns one of the labels, and what stands between its parts, if they seem to be several in one: if a
+// separator is in most labels and the parts recur, or if two labels are the same words in another order. Otherwise it
+// returns "".
+func severalLabels(labels []string) (joined, separator string) {
 	for _, separator := range []string{"|", ";", ",", " "} {
 		parts, orders, with, joined := map[string]bool{}, map[string]string{}, 0, ""
 		for _, label := range labels {
@@ -169,15 +174,15 @@ func severalLabels(labels []string) string {
 			slices.Sort(some)
 			key := strings.Join(some, separator)
 			if other, ok := orders[key]; ok && len(slices.Compact(some)) > 1 && strings.TrimSpace(other) != strings.TrimSpace(label) {
-				return label
+				return label, separator
 			}
 			orders[key] = label
 		}
 		if separator != " " && len(labels) > 2 && 2*with > len(labels) && len(parts) < len(labels) {
-			return joined
+			return joined, separator
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // freeText reports whether labels are so different that they are probably not labels.

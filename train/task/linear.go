@@ -14,6 +14,9 @@ type linearKind interface {
 	// one.
 	targets(c *Config) func(answer string) []float64
 
+	// sides returns what a network and a model compute for no rows yet.
+	sides(classes int) sides
+
 	// fit fits a model. It returns also the scores of training texts by models that haven't seen them.
 	fit(ctx context.Context, train, validation linearPart, classes int, o fit.Options) (m *linear.Model, held sides, err error)
 }
@@ -38,15 +41,18 @@ func (linearClasses) targets(c *Config) func(answer string) []float64 {
 	}
 }
 
-func (linearClasses) fit(ctx context.Context, train, validation linearPart, classes int, o fit.Options) (*linear.Model, sides, error) {
-	s := sides{classes: intsOf(train.targets), width: classes}
+func (linearClasses) sides(classes int) sides { return sides{width: classes} }
+
+func (l linearClasses) fit(ctx context.Context, train, validation linearPart, classes int, o fit.Options) (*linear.Model, sides, error) {
+	s := l.sides(classes)
+	s.classes = intsOf(train.targets)
 	m, held, err := fit.Classes(ctx, train.texts, s.classes, classes, validation.texts, intsOf(validation.targets), o)
 	if err != nil {
 		return nil, s, err
 	}
 	s.classes, s.rows = fit.Pick(s.classes, held.Rows), held.Rows
 	by := bestScale(held.Scores, s.classes, classes)
-	m.Scale(by, 0)
+	m.Scale([]float32{by}, []float32{0})
 	s.linear = scaled(held.Scores, by, 0)
 	return m, s, nil
 }
@@ -78,15 +84,18 @@ func (linearNumbers) targets(c *Config) func(answer string) []float64 {
 	}
 }
 
-func (linearNumbers) fit(ctx context.Context, train, validation linearPart, _ int, o fit.Options) (*linear.Model, sides, error) {
-	s := sides{numbers: train.targets, width: 1}
+func (linearNumbers) sides(int) sides { return sides{width: 1} }
+
+func (l linearNumbers) fit(ctx context.Context, train, validation linearPart, _ int, o fit.Options) (*linear.Model, sides, error) {
+	s := l.sides(1)
+	s.numbers = train.targets
 	m, held, err := fit.Numbers(ctx, train.texts, train.targets, validation.texts, validation.targets, o)
 	if err != nil {
 		return nil, s, err
 	}
 	s.numbers, s.rows = fit.Pick(s.numbers, held.Rows), held.Rows
 	by, plus := line(held.Scores, s.numbers)
-	m.Scale(by, plus)
+	m.Scale([]float32{by}, []float32{plus})
 	s.linear = scaled(held.Scores, by, plus)
 	return m, s, nil
 }

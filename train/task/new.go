@@ -1,10 +1,12 @@
 package task
 
 import (
+	"errors"
 	"time"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/train/model"
 )
 
@@ -15,16 +17,23 @@ import (
 // The Config of the new task is c with the values that New chose from the data: see Config, data.Settings and Training.
 func New(c Config) (*Task, error) {
 	began := time.Now()
-	k, from := kindOf(c.Task.Kind), sourceOf(&c)
 	if c.Opened() {
 		return nil, setting.Errorf("a published model learns from a file: set %s", setting.Path("data.file"))
 	}
 	c.imply()
+	k, from := kindOf(c.Task.Kind), sourceOf(&c)
 	if err := c.check(k, false); err != nil {
 		return nil, err
 	}
 	c.Spelled = c.Task.Spell != nil || c.Task.Read != nil
 	s, err := from.open(k, &c)
+	if errors.Is(err, table.ErrSeveral) && c.Task.Name == string(data.KindClassification) && c.Task.Classes == nil {
+		c.learnLabels()
+		k = kindOf(c.Task.Kind)
+		if err = c.check(k, false); err == nil {
+			s, err = from.open(k, &c)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +68,9 @@ func (c Config) Check() error {
 
 // imply sets what follows from other settings.
 func (c *Config) imply() {
+	if c.Task.Name == string(data.KindClassification) && c.Task.Separator != "" {
+		c.learnLabels()
+	}
 	c.Task.Pairs = c.Task.Pairs || c.FromRows() && kindOf(c.Task.Kind).about().pairs && len(c.Data.Columns) == 3
 	c.direct()
 }

@@ -138,9 +138,9 @@ func TestPublishedClassifier(t *testing.T) {
 		t.Errorf("the only safetensors file has another name: %v", err)
 	}
 	path := filepath.Join(dir, "config.json")
-	write(t, path, strings.Replace(read(t, path), "{", `{"problem_type": "multi_label_classification",`, 1))
+	write(t, path, strings.Replace(read(t, path), "{", `{"problem_type": "regression",`, 1))
 	if _, err := Open(dir); !errors.As(err, new(*pretrained.UnsupportedError)) || !strings.Contains(err.Error(), "problem_type") {
-		t.Errorf("several labels per text: got error %v", err)
+		t.Errorf("several numbers per text: got error %v", err)
 	}
 	if _, _, err := m.Embed(t.Context(), []string{"a"}); !errors.As(err, new(*InputError)) {
 		t.Errorf("Embed with a classifier: got error %v", err)

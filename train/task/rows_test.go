@@ -680,12 +680,10 @@ func TestSeveralLabels(t *testing.T) {
 		{"toxic spam/spam toxic/spam", true}, {"New York/New Delhi/Old York", false}, {"Smith, A/Jones, B/Hill, C", false},
 		{"yes/no", false}, {"a b/a  b", false}, {"x;y/y;x", true}, {"", false},
 	} {
-		if got := severalLabels(strings.Split(test.labels, "/")) != ""; got != test.want {
-			t.Errorf("%s: got %t", test.labels, got)
+		if joined, separator := severalLabels(strings.Split(test.labels, "/")); (joined != "") != test.want || !strings.Contains(joined, separator) {
+			t.Errorf("%s: got %q, %q", test.labels, joined, separator)
 		}
 	}
-	c := withFile(t, "classification", "x.jsonl", strings.Repeat(`{"text": "a", "label": ["spam", "toxic"]}`+"\n", 9))
-	must.Refuse(New(c))(t, `the value of "label" is an array of 2 labels, but heed learns one label per row`)
-	c = withFile(t, "classification", "x.tsv", strings.Repeat("a\ttoxic spam\nb\tspam toxic\nc\tspam\n", 9))
-	must.Refuse(New(c))(t, `rows have several labels, such as "toxic spam"`)
+	c := withFile(t, "classification", "x.tsv", strings.Repeat("a\ttoxic spam\nb\tspam toxic\nc\tspam\n", 9))
+	must.Refuse(New(c))(t, `rows have several labels, such as "toxic spam": to learn them all, set task.separator to " "`)
 }

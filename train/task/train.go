@@ -179,7 +179,9 @@ func (t *Task) summary(r *train.Result) *Summary {
 
 // save writes the weights of a model that answers with the mixture.
 func (t *Task) save(dir string, x logit.Mixture) error {
-	return t.Trained().Save(filepath.Join(dir, runfolder.WeightsFile), x.Metadata(t.Config.id()))
+	metadata := x.Metadata(t.Config.id())
+	t.AddThresholds(metadata)
+	return t.Trained().Save(filepath.Join(dir, runfolder.WeightsFile), metadata)
 }
 
 // beforeEpochs lets a folder answer before the first check, with the linear model, if answers will be mixed.

@@ -21,7 +21,7 @@ func (t *Task) mixes() bool {
 // temperature of a network alone, and sets the fields of the summary that depend on single answers. Only the first
 // process of a group does that, except for vectors.
 func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) error {
-	t.Mixture = t.usualMixture()
+	t.Mixture, t.Thresholds = t.usualMixture(), nil
 	k, c := t.kind.about(), &t.Config
 	if !c.FromRows() || !s.Best.Validated || !first && !k.together {
 		return nil
@@ -102,17 +102,17 @@ func (t *Task) readValidation(ctx context.Context) (*validation, error) {
 	}
 	k := t.kind.about()
 	targetsOf := k.linear.targets(&t.Config)
-	v.sides.width = max(1, t.Coder.Layout().Classes)
+	v.sides = k.linear.sides(t.Coder.Layout().Classes)
 	for _, o := range v.outputs {
 		reference := v.report.Judged[o.Input].References[0]
 		if len(v.sides.network)+len(v.sides.linear) > 2*mostSides || !t.knows(reference) {
 			continue
 		}
 		targets := targetsOf(reference)
-		if n := max(len(o.Network), len(o.Linear)) / v.sides.width; n < len(targets) { // the source was cut
+		if n := max(len(o.Network), len(o.Linear)) / v.sides.width; k.symbols && n < len(targets) { // the source was cut
 			targets = targets[:n]
 		}
-		if k.classes {
+		if k.classes || v.sides.pairs {
 			v.sides.add(o.Network, o.Linear, intsOf(targets), nil)
 		} else {
 			v.sides.add(o.Network, o.Linear, nil, targets)
@@ -125,7 +125,7 @@ func (t *Task) readValidation(ctx context.Context) (*validation, error) {
 func (t *Task) knows(answer string) bool {
 	switch {
 	case t.Config.Task.Classes != nil:
-		return slices.Contains(t.Config.Task.Classes, answer)
+		return !slices.ContainsFunc(t.Config.Task.Labels(answer), func(label string) bool { return !slices.Contains(t.Config.Task.Classes, label) })
 	case t.Config.Task.Target != nil:
 		ids, err := t.Config.Task.Target.Encode(answer)
 		return err == nil && !slices.Contains(ids, t.Config.Task.Target.Unknown())
@@ -136,6 +136,7 @@ func (t *Task) knows(answer string) bool {
 // chooseMixture chooses the mixture with which the model answers the validation rows best. A network alone gets a
 // temperature (Guo et al., "On Calibration of Modern Neural Networks", 2017): training goes on after the validation
 // loss is lowest, when another value is monitored, and weights are chosen by few rows, so probabilities are too high.
+// Labels that don't exclude each other get thresholds.
 func (t *Task) chooseMixture(v *validation) {
 	s := &v.sides
 	switch known := len(s.classes)+len(s.numbers) > 0; {
@@ -149,6 +150,9 @@ func (t *Task) chooseMixture(v *validation) {
 		t.Mixture = s.mix(t.Config.usualLinear())
 	case known:
 		t.Mixture = logit.Mixture{Temperature: temperatureOf(s.network, s.classes, s.width, 1)}
+	}
+	if s.pairs {
+		t.Thresholds = s.thresholds(t.Mixture, t.Coder.Layout().Classes)
 	}
 }
 

@@ -16,10 +16,12 @@ import (
 // A Model is the linear model beside a network.
 type Model struct {
 	*linear.Model
-	Values  map[string]float64   // on the validation rows, by the names of the kind's metrics
-	Vectors Vectors              // nil if the Width is 0
-	Held    string               // how good its answers to training rows are that it hasn't seen, in a line of text; empty if not known
-	known   map[string][]float32 // scores of some sources
+	Values  map[string]float64 // on the validation rows, by the names of the kind's metrics
+	Vectors Vectors            // nil if the Width is 0
+
+	Thresholds []float64            // of labels that don't exclude each other: the least probability of each in an answer
+	Held       string               // how good its answers to training rows are that it hasn't seen, in a line of text; empty if not known
+	known      map[string][]float32 // scores of some sources
 }
 
 // Vectors makes vectors of the texts of sources, (texts, Width). The texts of source i have the numbers from starts[i]
@@ -97,13 +99,19 @@ func (b *Model) About() string {
 	return "a linear model of words and characters"
 }
 
-// valuesKey is the key in the metadata of a linear model. Its text is the field Values as JSON.
-const valuesKey = "heed.values"
+// Keys in the metadata of a linear model. Their texts are the fields Values and Thresholds as JSON; Thresholds may be
+// missing.
+const valuesKey, thresholdsKey = "heed.values", "heed.thresholds"
 
 // Metadata returns the metadata for the model's file.
 func (b *Model) Metadata() map[string]string {
 	values, _ := json.Marshal(b.Values) // finite, so there is no error
-	return map[string]string{valuesKey: string(values)}
+	metadata := map[string]string{valuesKey: string(values)}
+	if b.Thresholds != nil {
+		thresholds, _ := json.Marshal(b.Thresholds)
+		metadata[thresholdsKey] = string(thresholds)
+	}
+	return metadata
 }
 
 // Read reads the linear model in the folder of the run with this id, without the function that makes its vectors. The
@@ -123,6 +131,12 @@ func Read(f runfolder.Folder, id string, width int) (*Model, error) {
 		}
 		if err == nil {
 			err = json.Unmarshal([]byte(metadata[valuesKey]), &b.Values)
+		}
+		if thresholds, ok := metadata[thresholdsKey]; ok && err == nil {
+			err = json.Unmarshal([]byte(thresholds), &b.Thresholds)
+		}
+		if err == nil && b.Thresholds != nil && len(b.Thresholds) != b.Outputs() {
+			err = fmt.Errorf("it has %d thresholds for %d labels", len(b.Thresholds), b.Outputs())
 		}
 	}
 	if err != nil {

@@ -40,15 +40,14 @@ func Classes(ctx context.Context, train linear.Rows, labels []int, classes int, 
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(p.options.constants) == 0 {
-		p.options.constants = []float64{0.2, usualConstant, 1.6}
+	s := &classFit{problem: p, classes: classes, labels: Pick(labels, p.order)}
+	s.quality = func(scores []float32, rows []int) float64 {
+		if rows == nil {
+			return qualityOf(scores, classes, validationLabels)
+		}
+		return qualityOf(scores, classes, Pick(s.labels, rows))
 	}
-	s := &classFit{problem: p, classes: classes, labels: Pick(labels, p.order), blocks: (classes + lanes - 1) / lanes}
-	weights, err := s.fit(ctx, validationLabels)
-	if err != nil {
-		return nil, nil, err
-	}
-	return p.finish(weights, s.held)
+	return s.finish(ctx)
 }
 
 func checkLabels(name string, rows int, labels []int, classes int) error {
@@ -76,12 +75,28 @@ func Pick[T any](values []T, indexes []int) []T {
 type classFit struct {
 	*problem
 	classes, blocks int
-	labels          []int // of the rows of the matrix
-	held            *Held // with rows of the matrix
+	labels          []int   // of the rows of the matrix
+	several         [][]int // in place of labels: any number of labels of each row
+	held            *Held   // with rows of the matrix
+
+	// quality judges the scores of rows of the matrix or, if they are nil, of the first validation rows.
+	quality func(scores []float32, rows []int) float64
+}
+
+// finish fits the model.
+func (f *classFit) finish(ctx context.Context) (*linear.Model, *Held, error) {
+	if f.blocks = (f.classes + lanes - 1) / lanes; len(f.options.constants) == 0 {
+		f.options.constants = []float64{0.2, usualConstant, 1.6}
+	}
+	weights, err := f.fit(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f.problem.finish(weights, f.held)
 }
 
 // fit returns the weights, of shape (features, classes), and sets held.
-func (f *classFit) fit(ctx context.Context, validationLabels []int) ([]float32, error) {
+func (f *classFit) fit(ctx context.Context) ([]float32, error) {
 	every := f.everyRow()
 	states := make([]svm, f.blocks)
 	weights := make([]float32, f.features*f.classes)
@@ -102,12 +117,12 @@ func (f *classFit) fit(ctx context.Context, validationLabels []int) ([]float32, 
 		var quality float64
 		var held *Held
 		if f.validation.N > 0 {
-			quality = qualityOf(f.validationScores(weights), f.classes, validationLabels)
+			quality = f.quality(f.validationScores(weights), nil)
 		} else {
 			if held, err = f.holdOut(ctx, c); err != nil {
 				return nil, err
 			}
-			quality = qualityOf(held.Scores, f.classes, Pick(f.labels, held.Rows))
+			quality = f.quality(held.Scores, held.Rows)
 		}
 		// A difference within a standard error of both figures, if one answer in twenty differs, is chance. It doesn't
 		// move the choice away from the usual constant.
@@ -143,8 +158,11 @@ func (f *classFit) holdOut(ctx context.Context, c float64) (*Held, error) {
 	rows := f.x.rows()
 	folds := f.options.Folds
 	seen := make([]int, f.classes)
-	fold := make([]int, rows) // each class is spread over all folds
-	for i, label := range f.labels {
+	fold := make([]int, rows)
+	for i := range f.several { // rows are in a random order
+		fold[i] = i % folds
+	}
+	for i, label := range f.labels { // each class is spread over all folds
 		fold[i] = (seen[label] + label) % folds
 		seen[label]++
 	}
@@ -238,15 +256,15 @@ func (f *classFit) solve(ctx context.Context, s *svm, rows []int, c float64) {
 			vector := f.x.vector(i)
 			out := s.of(index, value, vector)
 			alpha := &s.alpha[i]
-			positive := f.labels[i] - s.first
+			positive := f.positives(i, s.first)
 			var step vec
 			changed := false
 			for k := range s.width {
 				y, d := float32(-1), diagonal
-				if k == positive {
+				if positive>>k&1 == 1 {
 					y = 1
 					if f.options.Weights != nil {
-						d /= float32(f.options.Weights[f.labels[i]])
+						d /= float32(f.options.Weights[s.first+k])
 					}
 				}
 				old := alpha[k]
@@ -272,6 +290,22 @@ func (f *classFit) solve(ctx context.Context, s *svm, rows []int, c float64) {
 			return
 		}
 	}
+}
+
+// positives returns a bit for each class of the block that begins with first: whether the row has the class.
+func (f *classFit) positives(row, first int) (bits uint8) {
+	if f.several == nil {
+		if k := f.labels[row] - first; k >= 0 && k < lanes {
+			bits = 1 << k
+		}
+		return bits
+	}
+	for _, label := range f.several[row] {
+		if k := label - first; k >= 0 && k < lanes {
+			bits |= 1 << k
+		}
+	}
+	return bits
 }
 
 // of returns the scores of a row.

@@ -5,12 +5,13 @@
     python make.py --check D  opens the folders that Go saved in D, and compares their logits with the expected values
 
 Made with Python 3.13, torch 2.15.0, transformers 5.23.0, safetensors and numpy; gpt2-classes, granite, cohere2 and those whose
-names end with -both, -tags or -spans, and models for sequences, with transformers 5.24.0.
+names end with -both, -tags, -spans or -several, and models for sequences, with transformers 5.24.0.
 
 Each case is a small model with random weights, which the reference library saves itself. The expected values are
 computed in float64 with eager attention. The reference library computes RMSNorm, rotary angles and the softmax of eager
 attention in float32 whatever the dtype, so torch.float32 means float64 while it runs. The loss is the mean
-cross-entropy over the real tokens, computed from the logits. Padding is on the right.
+cross-entropy over the real tokens or, with several labels, the mean binary cross-entropy, computed from the logits. Padding
+is on the right.
 
 NAME/               the published folder
 NAME.safetensors    ids (B, T), lengths (B), targets, logits, loss, and grad.PARAMETER for the gradient of each parameter;
@@ -91,6 +92,13 @@ def outputs(model, head, values):
     return (out.last_hidden_state if head == "states" else out.logits), mask.bool()
 
 
+def class_loss(logits, targets):
+    """The mean loss of labels (B) or, if a text may have several, of answers to each (B, labels)."""
+    if targets.dim() == 2:
+        return F.binary_cross_entropy_with_logits(logits, targets.double())
+    return F.cross_entropy(logits, targets)
+
+
 def gradients(model, folder):
     """The gradients of the parameters, by the names that tensors have in files. Those of experts differ."""
     grads = {key: p.grad for key, p in [*model.named_parameters(), *model.named_buffers()] if p.grad is not None}
@@ -149,8 +157,9 @@ def make(name, case):
         model = reference(folder, head, kind_of(case))
         logits, mask = outputs(model, head, values)
     if head == "classes":
-        values["targets"] = torch.tensor(rng.integers(0, logits.shape[-1], (B,)))
-        loss = F.cross_entropy(logits, values["targets"])
+        several = config.problem_type == "multi_label_classification"
+        values["targets"] = torch.tensor(rng.integers(0, 2, logits.shape) if several else rng.integers(0, logits.shape[-1], (B,)))
+        loss = class_loss(logits, values["targets"])
     else:
         values["targets"] = torch.tensor(rng.integers(0, logits.shape[-1], mask.shape))
         loss = F.cross_entropy(logits[mask], values["targets"][mask])

@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
 
 from cases import cases
-from make import HERE, doubles, kind_of, outputs, reference
+from make import HERE, class_loss, doubles, kind_of, outputs, reference
 
 TASKS = dict(text="CAUSAL_LM", sequence="SEQ_2_SEQ_LM", classes="SEQ_CLS", tags="TOKEN_CLS", spans="QUESTION_ANS", states="FEATURE_EXTRACTION")
 
@@ -60,7 +60,7 @@ def results(model, head, values):
     """Returns the logits and the loss of make.py."""
     logits, mask = outputs(model, head, values)
     if head == "classes":
-        return logits, F.cross_entropy(logits, values["targets"])
+        return logits, class_loss(logits, values["targets"])
     return logits * mask[..., None], F.cross_entropy(logits[mask], values["targets"][mask])
 
 

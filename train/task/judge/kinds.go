@@ -15,6 +15,7 @@ var kinds = []Kind{
 	{name: data.KindMaskedText, Unit: "masked characters", Right: "predicted", LossUnit: "nats", scorer: classes{}},
 	{name: data.KindSeq2Seq, Unit: "rows", Right: "exactly right", LossUnit: "nats", scorer: sequences{}},
 	{name: data.KindClassification, Unit: "labels", Right: "right", LossUnit: "nats", Baseline: linear, scorer: labels{}},
+	{name: data.KindMultiLabel, Unit: "rows", Right: "exactly right", LossUnit: "nats", Baseline: linear, scorer: several{}},
 	{name: data.KindTagging, Unit: "tags", Right: "right", LossUnit: "nats", Baseline: linear, scorer: tags{}},
 	{name: data.KindRegression, Unit: "rows", Baseline: linear, scorer: numbers{}},
 	{name: data.KindEmbed, Unit: "rows", Baseline: "TF-IDF of words", scorer: texts{}},

@@ -63,6 +63,8 @@ type Report struct {
 
 	Extracts score.Extracts // for qa
 
+	Labels score.Labels // for multilabel
+
 	Numbers score.Regression // for regression: answers that are numbers, with their references; for embed with scores: cosines, with the scores
 	Ranking score.Ranking    // for embed without scores: rank of each row's positive among the texts of all answers
 
@@ -134,7 +136,9 @@ type Judged struct {
 	Spans      []model.Span // what the first reference marks, if the Answer has Spans
 	Answer     model.Answer // model's answer; no Text if there is an Err
 	Right      bool         // whether the answer is one of the references
-	Edits      int          // edits from the answer to the nearest reference; for tagging: wrong tags; for classification: 1 if wrong; for embed: texts that come before the right one
+	Edits      int          // edits from the answer to the nearest reference; for tagging: wrong tags; for classification: 1 if wrong; for multilabel: labels that only one of the answer and the reference has; for embed: texts that come before the right one
+
+	labels int // for multilabel: number of labels of the answer and of the reference
 }
 
 // Scores has the scores of an evaluation as plain data. In JSON, it is one object, in which a key is missing if the
@@ -161,13 +165,20 @@ type Scores struct {
 
 	Interval [2]float64 `json:"interval,omitzero"` // see Report.Interval: of the Value, for rows of a file
 
-	// For classification and tagging: the mean of each score over the Classes, without a Class, and the score of every
-	// label or tag. A missing answer counts as the class "".
+	// For classification, multilabel and tagging: the mean of each score over the Classes, without a Class, and the
+	// score of every label or tag. A missing answer counts as the class "", but for multilabel.
 	Macro   *score.ClassScore  `json:"macro,omitempty"`
 	Classes []score.ClassScore `json:"classes,omitempty"`
 
-	// For tagging: rows with every tag right. For tags of entities: the score of all entities, without a Class, and of
-	// each type.
+	// For multilabel: the score of all labels together, without a Class; their average precision, and the mean of those
+	// of each label; and the share of rows with exactly the right labels.
+	Micro                 *score.ClassScore `json:"micro,omitempty"`
+	AveragePrecision      *float64          `json:"average_precision,omitempty"`
+	MacroAveragePrecision *float64          `json:"macro_average_precision,omitempty"`
+	SubsetAccuracy        *float64          `json:"subset_accuracy,omitempty"`
+
+	// For tagging and multilabel: rows with every tag or label right. For tags of entities: the score of all entities,
+	// without a Class, and of each type.
 	RightRows *int               `json:"right_rows,omitempty"`
 	Entities  *score.ClassScore  `json:"entities,omitempty"`
 	Types     []score.ClassScore `json:"types,omitempty"`

@@ -1,0 +1,86 @@
+package score
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Labels scores answers that may have several labels each. It keeps the scores of all labels in memory.
+type Labels struct {
+	classes tallies
+	scores  map[string][]labelScore
+}
+
+type labelScore struct {
+	logOdds float32
+	right   bool
+}
+
+// Add adds an answer and the right labels, each of which has a label once.
+func (l *Labels) Add(answer, right []string) {
+	if l.classes == nil {
+		l.classes, l.scores = tallies{}, map[string][]labelScore{}
+	}
+	for _, label := range answer {
+		if l.classes.get(label).Answers++; slices.Contains(right, label) {
+			l.classes.get(label).Right++
+		}
+	}
+	for _, label := range right {
+		l.classes.get(label).Rows++
+	}
+}
+
+// AddScore adds the probability of a label in an answer that has been added, and whether the label is right.
+func (l *Labels) AddScore(label string, probability float64, right bool) {
+	l.scores[label] = append(l.scores[label], labelScore{float32(math.Log(probability) - math.Log1p(-probability)), right})
+}
+
+// Classes returns the score of every label that was in an answer or right, sorted by name.
+func (l *Labels) Classes() []ClassScore { return l.classes.sorted(func(ClassScore) int { return 0 }) }
+
+// Micro returns the scores of all labels together, in which each label of a row counts the same. Its Class is empty.
+func (l *Labels) Micro() ClassScore {
+	var m ClassScore
+	for _, s := range l.classes {
+		m.Right, m.Answers, m.Rows = m.Right+s.Right, m.Answers+s.Answers, m.Rows+s.Rows
+	}
+	return m.scored()
+}
+
+// Macro returns the means of precision, recall and F1 over Classes: see Confusion.Macro.
+func (l *Labels) Macro() ClassScore { return macro(l.Classes()) }
+
+// AveragePrecision returns the average precision of all labels together, and the mean of the average precisions of the
+// labels that are right somewhere. It is the mean, over the right labels of all rows, of the share of right ones among
+// the labels whose scores are at least as high. Without right labels, both are NaN.
+func (l *Labels) AveragePrecision() (micro, mean float64) {
+	var all []labelScore
+	sum, count := 0.0, 0.0
+	for _, label := range slices.Sorted(maps.Keys(l.scores)) {
+		all = append(all, l.scores[label]...)
+		if p := averagePrecision(slices.Clone(l.scores[label])); p == p {
+			sum, count = sum+p, count+1
+		}
+	}
+	return averagePrecision(all), sum / count
+}
+
+// averagePrecision returns the average precision of scores, which it sorts.
+func averagePrecision(scores []labelScore) float64 {
+	slices.SortFunc(scores, func(a, b labelScore) int { return cmp.Compare(b.logOdds, a.logOdds) })
+	right, sum := 0.0, 0.0
+	for i := 0; i < len(scores); {
+		before, end := right, i
+		for end < len(scores) && scores[end].logOdds == scores[i].logOdds {
+			if scores[end].right {
+				right++
+			}
+			end++
+		}
+		sum, i = sum+(right-before)*right/float64(end), end
+	}
+	return sum / right
+}

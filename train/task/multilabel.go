@@ -1,0 +1,303 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/linear"
+	"github.com/heed-go/heed/internal/linear/fit"
+	"github.com/heed-go/heed/internal/logit"
+	"github.com/heed-go/heed/internal/rows"
+	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/table"
+	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/model"
+)
+
+// multiLabel gives each source any number of labels.
+type multiLabel struct{ common }
+
+var multiLabelKind = multiLabel{common{facts{
+	name: data.KindMultiLabel, help: "all labels of each text in a file",
+	format: &rows.Format{Columns: []table.Column{
+		textColumn,
+		{Role: "labels", Names: labelNames},
+	}},
+	pairs: true, linear: linearLabels{},
+}}}
+
+func (k multiLabel) defaults(c *Config) { c.Task.Separator = cmp.Or(c.Task.Separator, "|") }
+
+func (k multiLabel) check(c *Config) error {
+	if c.Training.LabelSmoothing != 0 {
+		return setting.Errorf("%s is for one label per row, not for the task %s", setting.Path("training.label_smoothing"), c.Task.Name)
+	}
+	return k.common.check(c)
+}
+
+func (k multiLabel) columns(c *Config) []table.Column {
+	columns := slices.Clone(k.common.columns(c))
+	columns[len(columns)-1].Several = c.Task.Separator
+	return columns
+}
+
+// learnLabels makes a task for one label per row one for several.
+func (c *Config) learnLabels() {
+	c.Task.Name, c.Task.Kind, c.Task.About = string(data.KindMultiLabel), data.KindMultiLabel, multiLabelKind.help
+	multiLabelKind.defaults(c)
+}
+
+// rows sets the rule's Classes to the labels of the file, and adds their counts to the description.
+func (multiLabel) rows(c *Config, s *rows.Set) error {
+	trains, validates, names := map[string]int{}, map[string]int{}, map[string]bool{}
+	total, bare := 0, 0 // labels and rows without labels, in training
+	for i, counts := range []map[string]int{trains, validates} {
+		for answer := range []rows.Part{s.Train, s.Validation}[i].Answers() {
+			labels := c.Task.Labels(answer)
+			for _, label := range labels {
+				counts[label]++
+				names[label] = true
+			}
+			if i == 0 {
+				if total += len(labels); len(labels) == 0 {
+					bare++
+				}
+			}
+		}
+	}
+	if n := len(names); c.Task.Classes == nil && (n < 1 || n > maxClasses) {
+		return setting.Errorf("data file %q has %s, but needs 1 to %d different labels: set %s to the columns of texts and labels, and %s to what stands between labels",
+			c.Data.File, text.Count(n, "label"), maxClasses, setting.Path("data.columns"), setting.Path("task.separator"))
+	}
+	if c.Task.Classes == nil {
+		c.Task.Classes = slices.Sorted(maps.Keys(names))
+		if stopping := &c.Training.Stopping; s.Validation.Len() > 0 && stopping.Monitor == "" && stopping.Mode == "" {
+			stopping.Monitor, stopping.Mode = "val_average_precision", "max"
+		}
+	}
+	var counts, few []count
+	for _, name := range c.Task.Classes {
+		if counts = append(counts, count{name, trains[name]}); validates[name] < fewRows {
+			few = append(few, count{name, validates[name]})
+		}
+	}
+	n, d := s.Train.Len(), s.Description
+	slices.SortStableFunc(counts, func(a, b count) int { return cmp.Compare(b.N, a.N) })
+	d.Notes = append(d.Notes, fmt.Sprintf("training labels: %.2f per row, %s without any; %s", float64(total)/float64(max(n, 1)), text.Count(bare, "row"),
+		text.List(len(counts), mostLabels, ", ", func(i int) string {
+			return fmt.Sprintf("%s %d (%.1f %% of rows)", shown(counts[i].Label), counts[i].N, 100*float64(counts[i].N)/float64(max(n, 1)))
+		})))
+	listed := func(some []count) string {
+		slices.SortStableFunc(some, func(a, b count) int { return cmp.Compare(a.N, b.N) })
+		return text.List(len(some), mostLabels, ", ", func(i int) string { return fmt.Sprintf("%s %d", shown(some[i].Label), some[i].N) })
+	}
+	if unseen := slices.DeleteFunc(slices.Clone(few), func(c count) bool { return trains[c.Label] > 0 }); len(unseen) > 0 {
+		d.Warnings = append(d.Warnings, "unknown: no training row has these labels of validation rows, so the model won't answer with them: "+listed(unseen))
+	}
+	if few = slices.DeleteFunc(few, func(c count) bool { return trains[c.Label] == 0 }); len(few) > 0 && s.Validation.Len() > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("few validation rows: %s (with fewer than %d, scores per label are rough, and thresholds are drawn to the common one)", listed(few), fewRows))
+	}
+	return nil
+}
+
+func (multiLabel) learner(_ *model.Model, c *Config, _ []float64) learner { return setLearner{c} }
+
+// A setLearner learns for each label of a row whether the row has it.
+type setLearner struct{ config *Config }
+
+// targets returns 1 for each label that a row has and otherwise 0, (B, labels), and the weights of rows (B): 0 for
+// padding, and otherwise 1.
+func (setLearner) targets(b data.Batch) []*tensor.Dense {
+	targets, weights := make([]float32, len(b.Targets)), make([]float32, b.Size)
+	for i, target := range b.Targets {
+		if target != data.Ignore {
+			targets[i], weights[i/b.TargetLen] = float32(target), 1
+		}
+	}
+	return []*tensor.Dense{
+		tensor.New(tensor.WithShape(b.Size, b.TargetLen), tensor.WithBacking(targets)),
+		tensor.New(tensor.WithShape(b.Size), tensor.WithBacking(weights)),
+	}
+}
+
+func (setLearner) loss(b *layers.Build, out *G.Node, nodes G.Nodes) (loss layers.Loss, metrics []train.Metric, err error) {
+	if loss, err = layers.BinaryCrossEntropy(b, out, nodes[0], nodes[1]); err != nil {
+		return layers.Loss{}, nil, err
+	}
+	metrics, err = train.LabelMetrics(b, out, nodes[0], nodes[1])
+	return loss, metrics, err
+}
+
+// linearLabels fits labels that don't exclude each other. It makes the scores of each label the logarithms of its odds,
+// by models that haven't seen the row (Platt, 1999).
+type linearLabels struct{}
+
+// targets returns 1 for each label that the answer has, and otherwise 0.
+func (linearLabels) targets(c *Config) func(answer string) []float64 {
+	numbers := map[string]int{}
+	for i, name := range c.Task.Classes {
+		numbers[name] = i
+	}
+	return func(answer string) []float64 {
+		targets := make([]float64, len(c.Task.Classes))
+		for _, label := range c.Task.Labels(answer) {
+			targets[numbers[label]] = 1
+		}
+		return targets
+	}
+}
+
+func (linearLabels) sides(int) sides { return sides{width: 2, pairs: true} }
+
+func (l linearLabels) fit(ctx context.Context, train, validation linearPart, labels int, o fit.Options) (*linear.Model, sides, error) {
+	var sets [2][][]int // labels of each row
+	for i, part := range []linearPart{train, validation} {
+		for targets := range slices.Chunk(part.targets, labels) {
+			var set []int
+			for label, x := range targets {
+				if x == 1 {
+					set = append(set, label)
+				}
+			}
+			sets[i] = append(sets[i], set)
+		}
+	}
+	s := l.sides(labels)
+	m, held, err := fit.Labels(ctx, train.texts, sets[0], labels, validation.texts, sets[1], o)
+	if err != nil {
+		return nil, s, err
+	}
+	s.rows = held.Rows
+	var targets []float64
+	for _, row := range held.Rows {
+		targets = append(targets, train.targets[row*labels:][:labels]...)
+	}
+	by, plus := make([]float32, labels), make([]float32, labels)
+	for label := range by {
+		var scores, rights []float64
+		for i := label; i < len(targets); i += labels {
+			scores, rights = append(scores, float64(held.Scores[i])), append(rights, targets[i])
+		}
+		by[label], plus[label] = platt(scores, rights)
+	}
+	m.Scale(by, plus)
+	for i := range held.Scores {
+		held.Scores[i] = held.Scores[i]*by[i%labels] + plus[i%labels]
+	}
+	s.add(nil, held.Scores, intsOf(targets), nil)
+	return m, s, nil
+}
+
+// usualSlope is the factor that makes log odds of scores near 0 that the squared hinge loss learned: the score with the
+// least loss is 2p − 1.
+const usualSlope = 2
+
+// platt returns the factor, from 0, and the term for scores with which their logistic functions have the least
+// cross-entropy with targets that are 0 or 1. Targets are smoothed by one row of each, and few rows hardly move the
+// factor from usualSlope, so rare labels do no harm.
+func platt(scores, targets []float64) (by, plus float32) {
+	yes := 0.0
+	for _, t := range targets {
+		yes += t
+	}
+	no := float64(len(targets)) - yes
+	high, low := (yes+1)/(yes+2), 1/(no+2)
+	a, b := float64(usualSlope), math.Log((yes+1)/(no+1))
+	cost := func(a, b float64) float64 {
+		sum := (a - usualSlope) * (a - usualSlope) / 2
+		for i, s := range scores {
+			z, target := a*s+b, low+(high-low)*targets[i]
+			sum += max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) - target*z
+		}
+		return sum
+	}
+	now := cost(a, b)
+	for range 100 { // Newton's method
+		ga, gb, haa, hab, hbb := a-usualSlope, 0.0, 1.0, 0.0, 1e-9
+		for i, s := range scores {
+			p := 1 / (1 + math.Exp(-a*s-b))
+			d, w := p-low-(high-low)*targets[i], p*(1-p)
+			ga, gb, haa, hab, hbb = ga+d*s, gb+d, haa+w*s*s, hab+w*s, hbb+w
+		}
+		det, step := haa*hbb-hab*hab, 1.0
+		da, db := (hbb*ga-hab*gb)/det, (haa*gb-hab*ga)/det
+		next := cost(a-da, b-db)
+		for ; !(next <= now) && step > 1e-6; next = cost(a-step*da, b-step*db) {
+			step /= 2
+		}
+		if !(next < now-1e-9*now) {
+			break
+		}
+		a, b, now = a-step*da, b-step*db, next
+	}
+	return float32(max(a, 0)), float32(b)
+}
+
+// commonRows is the number of rows with a label that weigh as much in its threshold as the threshold for all labels.
+const commonRows = 10
+
+// thresholds returns for each label the probability from which the answers of a mixture with the label have the
+// greatest F1 score. The one that few rows choose is noise, so it is drawn to the one that is best for all labels
+// together.
+func (s *sides) thresholds(x logit.Mixture, labels int) []float64 {
+	if len(s.classes) == 0 {
+		return nil
+	}
+	odds, all := x.Odds(unpaired(s.network), unpaired(s.linear)), make([]judgedLabel, 0, len(s.classes))
+	for i, z := range odds {
+		all = append(all, judgedLabel{1 / (1 + math.Exp(-float64(z))), s.classes[i] == 1})
+	}
+	thresholds := make([]float64, labels)
+	common, _ := bestThreshold(slices.Clone(all))
+	for label := range thresholds {
+		var some []judgedLabel
+		for i := label; i < len(all); i += labels {
+			some = append(some, all[i])
+		}
+		own, n := bestThreshold(some)
+		thresholds[label] = rounded((n*own + commonRows*common) / (n + commonRows))
+	}
+	return thresholds
+}
+
+// A judgedLabel is the probability of a label for a row, and whether the row has it.
+type judgedLabel struct {
+	p     float64
+	right bool
+}
+
+// bestThreshold returns the middle between two probabilities above which F1 is greatest, and the number of rows with
+// the label. It sorts the labels.
+func bestThreshold(labels []judgedLabel) (threshold, rows float64) {
+	slices.SortFunc(labels, func(a, b judgedLabel) int { return cmp.Compare(b.p, a.p) })
+	for _, l := range labels {
+		if l.right {
+			rows++
+		}
+	}
+	right, best := 0.0, -1.0
+	threshold = 0.5
+	for i, l := range labels {
+		if l.right {
+			right++
+		}
+		next := 0.0
+		if i+1 < len(labels) {
+			next = labels[i+1].p
+		}
+		if f1 := 2 * right / (float64(i+1) + rows); f1 > best && next < l.p && rows > 0 {
+			threshold, best = (l.p+next)/2, f1
+		}
+	}
+	return threshold, rows
+}
