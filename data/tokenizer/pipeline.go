@@ -171,7 +171,8 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 }
 
 func (i *Input) add(t pipe.Token, text, word, typ int) {
-	i.Tokens, i.Texts, i.Types, i.Words = append(i.Tokens, Token(t)), append(i.Texts, text), append(i.Types, typ), append(i.Words, word)
+	i.Tokens, i.Texts, i.Types = append(i.Tokens, Token(t)), append(i.Texts, text), append(i.Types, typ)
+	i.Words = append(i.Words, word)
 }
 
 // Windows is like Input for a text that may be longer than limit tokens: it returns Inputs of up to limit tokens, which

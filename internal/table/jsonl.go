@@ -154,11 +154,11 @@ func (o object) text(key string, c Column) (string, error) {
 
 // valueText returns a value as text. An error continues a sentence about the value.
 func valueText(value []byte, c Column) (string, error) {
-	if c.Raw && (value[0] == '[' || value[0] == '{') {
-		return string(value), nil
-	}
 	if value[0] == 'n' && c.Several != "" {
 		return "", errors.New("is null: a row without labels has an empty array")
+	}
+	if c.Raw && (value[0] == '[' || value[0] == '{') {
+		return string(value), nil
 	}
 	if value[0] != '[' {
 		return scalarText(value)

@@ -19,10 +19,10 @@ import (
 //	{"input": "Who sings?\tAnn Lee sings.", "answer": "Ann Lee", "start": 0, "end": 7, "probability": 0.9}
 //
 // The keys cut and unknown are there if they are true, spans if Spans isn't nil, start and end if Part isn't nil, and
-// alternatives if PredictOptions.Top isn't 0. If an answer may have several labels, it is a list of them, the key
-// scores has the score of each label, and there is no probability. If there is no answer, the object has the key error
-// instead of answer, probability, spans, scores and alternatives. A probability that isn't a number is left out. The
-// answer of a model that learned numbers is a number, without a probability.
+// alternatives if PredictOptions.Top isn't 0. If an answer may have several labels, it is a list of them, the key scores
+// has the score of each label, and there is no probability. If there is no answer, the object has the key error instead
+// of answer, probability, spans, scores and alternatives. A probability that isn't a number is left out. The answer of a
+// model that learned numbers is a number, without a probability.
 type Answer struct {
 	Input string
 	Text  string
@@ -37,14 +37,14 @@ type Answer struct {
 	// published models, EntityRules. It is nil if the model has no such tags.
 	Spans []Span
 
-	// Part is where the context of a question has the answer; nil for other kinds than qa. It is empty if there is no
-	// answer.
-	Part *Part
-
 	// If an answer may have several labels, Labels has them, and Scores the scores of all labels, both highest score
 	// first. The Text is the Labels with the rule's Separator between them. Otherwise, both are nil.
 	Labels []string
 	Scores []LabelScore
+
+	// Part is where the context of a question has the answer; nil for other kinds than qa. It is empty if there is no
+	// answer.
+	Part *Part
 
 	// Top has the likeliest answers, likeliest first, up to PredictOptions.Top. The first is the answer itself. Several
 	// sequences of tokens may have the same Text; then only the likeliest is in Top. If an answer may have several

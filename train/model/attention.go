@@ -50,9 +50,11 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	if m.Mixture.Linear == 1 && !m.Config.Solved() {
 		return nil, &InputError{input, errors.New("the attention of this model answers nothing: its answers are those of the linear model")}
 	}
-	rows, _ := m.queries(input)
-	ctx, answers := context.Background(), []Answer{{Input: input}}
-	rows = rows[:1]
+	rows, answer := m.queries(input)
+	if answer.Err != nil {
+		return nil, answer.Err
+	}
+	rows, ctx := rows[:1], context.Background()
 	rows[0].mixture = m.Mixture
 	var err error
 	if m.Mixture.Linear > 0 {
@@ -64,9 +66,13 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	if err != nil {
 		return nil, err
 	}
-	targets := append(rows[0].choices, choice{})[0].targets
-	if err = m.answer(answers, rows, PredictOptions{}); err != nil {
+	answers := []Answer{answer}
+	if err := m.answer(answers, rows, PredictOptions{}); err != nil {
 		return nil, err
+	}
+	var targets []int
+	if len(rows[0].choices) > 0 { // entities have none
+		targets = rows[0].choices[0].targets
 	}
 	r := m.reading(b, targets)
 	weights, output, err := m.capture(r.batch, part)

@@ -22,7 +22,8 @@ type query struct {
 	ids     []int
 	targets []int         // for tags: positions where it is data.Ignore have no tag; nil if every position has an answer
 	place   int           // index of the input
-	reading *data.Window  // for kind qa
+	number  int           // of the window of the input, from 0
+	window  *data.Window  // if the input is read in windows
 	none    float64       // for kind qa: probability that the window has no answer
 	top     int           // number of choices wanted; 0 means 1
 	mixture logit.Mixture // of the output and of linear
@@ -30,7 +31,7 @@ type query struct {
 	keep    bool          // whether the predictor sets output
 	output  []float32     // of the network: (answers, classes) or a number
 	choices []choice      // likeliest first
-	window  window        // if the network is windowed, the part of the input that ids has
+	part    window        // for tags of a published model: the part of the input that ids has
 }
 
 // A choice is an answer as a network computes it: targets with the logarithm of their probability, a number

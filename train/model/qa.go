@@ -66,10 +66,10 @@ const longestAnswer = 15
 func (s spanner) predictor(shape batchShape) (predictor, error) {
 	return s.chooser(s, shape, func(logits []float32, q *query) {
 		var p [2][]float64 // of each token of the context, and then of the first token, which stands for no answer
-		n, first := len(q.reading.Tokens), q.reading.Template || s.Config.Task.Unanswered || !s.Config.Published()
+		n, first := len(q.window.Tokens), q.window.Template || s.Config.Task.Unanswered || !s.Config.Published()
 		for side := range p {
 			for i := range n {
-				p[side] = append(p[side], float64(logits[2*(q.reading.Context+i)+side]))
+				p[side] = append(p[side], float64(logits[2*(q.window.Context+i)+side]))
 			}
 			none := math.Inf(-1)
 			if first {
@@ -80,13 +80,15 @@ func (s spanner) predictor(shape batchShape) (predictor, error) {
 		q.choices, q.none = nil, p[0][n]*p[1][n]
 		for i := range n {
 			for j := i; j < min(i+longestAnswer, n); j++ {
-				q.choices = append(q.choices, choice{start: i, end: j, number: p[0][i] * p[1][j]})
+				if both := p[0][i] * p[1][j]; both > 0 {
+					q.choices = append(q.choices, choice{start: i, end: j, number: both})
+				}
 			}
 		}
 		slices.SortStableFunc(q.choices, func(a, b choice) int { return cmp.Compare(b.number, a.number) })
 		q.choices = slices.Clone(q.choices[:min(len(q.choices), 2*max(1, q.top)+10)]) // some of them may be the same words
 		for i, c := range q.choices {
-			q.choices[i].start, q.choices[i].end = wholeWords(q.reading, c.start, c.end)
+			q.choices[i].start, q.choices[i].end = wholeWords(q.window, c.start, c.end)
 		}
 	})
 }
@@ -118,56 +120,52 @@ func wholeWords(w *data.Window, first, last int) (start, end int) {
 	return w.Tokens[first].Start, w.Tokens[last].End
 }
 
-// windows returns the queries of an input.
 func (s spanner) windows(input string) ([]query, error) {
 	windows, err := s.Config.Task.Windows(input)
-	list := make([]query, len(windows))
+	rows := make([]query, len(windows))
 	for i := range windows {
-		list[i] = query{ids: windows[i].IDs, window: window{start: i}, reading: &windows[i]}
+		rows[i] = query{ids: windows[i].IDs, window: &windows[i]}
 	}
-	return list, err
+	return rows, err
 }
 
-// join completes an answer from the windows of its input, as the reference library's pipeline does: the same text,
-// whatever its case, is one answer, whose probabilities add up. No answer is as likely as in the window where it is
-// least likely.
-func (s spanner) join(windows []query, o PredictOptions, a *Answer) error {
+// join answers as the reference library's pipeline does: the same text, whatever its case, is one answer, whose
+// probabilities add up. No answer is as likely as in the window where it is least likely.
+func (s spanner) join(rows []query, o PredictOptions, a *Answer) error {
 	_, context, _ := strings.Cut(a.Input, "\t")
-	none := math.Inf(1)
-	var found []choice
+	joined, none := rows[0], math.Inf(1)
+	joined.choices = nil
 	index := map[string]int{}
-	for _, q := range windows {
+	for _, q := range rows {
 		none = min(none, q.none)
 		for _, c := range q.choices {
-			if q.reading.Words == nil { // tokens may begin or end with spaces
+			if q.window.Words == nil { // tokens may begin or end with spaces
 				text := context[c.start:c.end]
 				c.start += len(text) - len(strings.TrimLeftFunc(text, unicode.IsSpace))
-				c.end = max(c.start, c.end-len(text)+len(strings.TrimRightFunc(text, unicode.IsSpace)))
+				c.end -= len(text) - len(strings.TrimRightFunc(text, unicode.IsSpace))
+				c.end = max(c.start, c.end)
 			}
 			key := strings.ToLower(context[c.start:c.end])
 			i, known := index[key]
 			if !known {
-				i = len(found)
-				index[key], found = i, append(found, choice{start: c.start, end: c.end})
+				i = len(joined.choices)
+				index[key], joined.choices = i, append(joined.choices, choice{start: c.start, end: c.end})
 			}
-			found[i].number += c.number
+			joined.choices[i].number += c.number
 		}
 	}
-	if o.NoAnswer || s.Config.Task.Unanswered {
-		found = append(found, choice{number: none})
+	if o.NoAnswer || s.Config.Task.Unanswered || len(joined.choices) == 0 {
+		joined.choices = append(joined.choices, choice{number: none})
 	}
-	slices.SortStableFunc(found, func(a, b choice) int { return cmp.Compare(b.number, a.number) })
-	for i, c := range found[:min(max(1, o.Top), len(found))] {
-		next := Alternative{context[c.start:c.end], math.Log(c.number), &Part{c.start, c.end}}
-		if i == 0 {
-			a.Text, a.LogProb, a.Part = next.Text, next.LogProb, next.Part
-		}
-		if o.Top > 0 {
-			a.Top = append(a.Top, next)
-		}
+	slices.SortStableFunc(joined.choices, func(a, b choice) int { return cmp.Compare(b.number, a.number) })
+	for i, c := range joined.choices {
+		joined.choices[i].logProb = math.Log(c.number)
 	}
-	return nil
+	return s.complete(joined, o, a)
 }
 
-// answer does nothing, because join completes answers.
-func (spanner) answer(choice, *Answer) error { return nil }
+func (s spanner) answer(c choice, a *Answer) error {
+	_, context, _ := strings.Cut(a.Input, "\t")
+	a.Text, a.Part = context[c.start:c.end], &Part{c.start, c.end}
+	return nil
+}

@@ -61,9 +61,8 @@ type Report struct {
 	Classes  score.Confusion // for classification and tagging: labels or tags; a missing answer counts as ""
 	Entities score.Entities  // for tagging; see HasEntities
 
+	Labels   score.Labels   // for multilabel
 	Extracts score.Extracts // for qa
-
-	Labels score.Labels // for multilabel
 
 	Numbers score.Regression // for regression: answers that are numbers, with their references; for embed with scores: cosines, with the scores
 	Ranking score.Ranking    // for embed without scores: rank of each row's positive among the texts of all answers

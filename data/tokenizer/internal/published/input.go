@@ -39,15 +39,15 @@ func (p *Pipeline) Input(texts []string, limit int, strategy string, emit func(t
 		return err
 	}
 	for i, kept := range tokens {
-		if n := len(words[i]) - len(kept); t.left {
-			words[i] = words[i][n:]
+		if t.left {
+			words[i] = words[i][len(words[i])-len(kept):]
 		}
 	}
 	p.fill(items, texts, tokens, words, emit)
 	return nil
 }
 
-// fill calls emit with the tokens of texts, which are parts of these words, and of the template's items.
+// fill calls emit with the tokens of texts, which are parts of words, and of the template's items.
 func (p *Pipeline) fill(items []templateItem, texts []string, tokens [][]pipe.Token, words [][]int, emit func(t pipe.Token, source, word, typ int)) {
 	for _, item := range items {
 		if item.text >= 0 {
@@ -76,9 +76,7 @@ func (p *Pipeline) Windows(text string, limit, stride int, emit func(window int,
 	}
 	for window, start, end := 0, 0, 0; ; window++ {
 		end = min(start+room, len(tokens))
-		p.fill(items, []string{text}, [][]pipe.Token{tokens[start:end]}, [][]int{words[start:end]}, func(t pipe.Token, source, word, typ int) {
-			emit(window, t, source, word, typ)
-		})
+		p.fill(items, []string{text}, [][]pipe.Token{tokens[start:end]}, [][]int{words[start:end]}, func(t pipe.Token, source, word, typ int) { emit(window, t, source, word, typ) })
 		if end == len(tokens) {
 			return nil
 		}
