@@ -39,12 +39,7 @@ type prediction struct {
 	answered, failed, unknown, cut int // numbers of inputs
 }
 
-func newPredict() *cobra.Command {
-	var p prediction
-	cmd := &cobra.Command{
-		Use:   "predict DIR [INPUT...]",
-		Short: "Answer inputs with a trained model",
-		Long: `Print one line per input, with the model's answer: a sequence, a label, a number or, for a text model,
+const predictHelp = `Print one line per input, with the model's answer: a sequence, a label, a number or, for a text model,
 the likeliest next character. For masked text (mlm), the answer is the input with the likeliest symbols in
 place of its masks, which are written [MASK]. If the model learned pairs, an input is two texts with a tab between them; a model for
 questions reads a question and a context, and answers with a part of the context, or "" for no answer.
@@ -89,7 +84,14 @@ Inputs with symbols that training never saw are answered too. The context of a m
 config.json. If an input is longer, a model that answers with one label or number ignores the end of the
 input (or of the longer text of a pair), and a text model ignores the beginning; so does a published
 model whose tokenizer cuts texts on the left. Other models don't answer it. Standard error has the number
-of such inputs. Put -- before inputs that begin with a dash.`,
+of such inputs. Put -- before inputs that begin with a dash.`
+
+func newPredict() *cobra.Command {
+	var p prediction
+	cmd := &cobra.Command{
+		Use:   "predict DIR [INPUT...]",
+		Short: "Answer inputs with a trained model",
+		Long:  predictHelp,
 		Example: `  heed predict runs/reverse gorgonia attention
   heed predict runs/words --beam 5 --top 3 < words.txt
   heed predict runs/mails --data new.csv --top 2 --out answered.csv
