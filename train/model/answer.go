@@ -19,10 +19,10 @@ import (
 //	{"input": "Who sings?\tAnn Lee sings.", "answer": "Ann Lee", "start": 0, "end": 7, "probability": 0.9}
 //
 // The keys cut and unknown are there if they are true, spans if Spans isn't nil, start and end if Part isn't nil, and
-// alternatives if PredictOptions.Top isn't 0. If an answer may have several labels, it is a list of them, the key scores
-// has the score of each label, and there is no probability. If there is no answer, the object has the key error instead
-// of answer, probability, spans, scores and alternatives. A probability that isn't a number is left out. The answer of a
-// model that learned numbers is a number, without a probability.
+// alternatives if PredictOptions.Top isn't 0. If an answer may have several labels, it is a list of them, the key
+// scores has the score of each label, and there is no probability. If there is no answer, the object has the key error
+// instead of answer, probability, spans, scores and alternatives. A probability that isn't a number is left out. The
+// answer of a model that learned numbers is a number, without a probability.
 type Answer struct {
 	Input string
 	Text  string
