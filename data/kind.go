@@ -9,6 +9,7 @@ type kind struct {
 	number                            bool // an answer is a number
 	separator                         bool // an answer has several labels
 	texts                             bool // an example has several texts, each in a row of its own
+	parts                             bool // an answer is a part of the source
 	cuts                              bool // the Coder cuts a source with more than MaxLen ids
 
 	coder func(c coder) (Coder, error) // makes the Coder

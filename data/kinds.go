@@ -10,5 +10,6 @@ func init() {
 		KindMaskedText:     {coder: newMaskedText},
 		KindRegression:     {coder: newRegressionCoder, number: true, pairs: true, cuts: true},
 		KindEmbed:          {coder: newEmbeddingCoder, texts: true, cuts: true},
+		KindQA:             {coder: newAnswerCoder, pairs: true, parts: true},
 	}
 }

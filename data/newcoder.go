@@ -46,6 +46,8 @@ func newCoder(rule Rule) (Coder, error) {
 		return nil, fmt.Errorf("a rule of kind %q can't have Pairs", rule.Kind)
 	case (rule.Texts != 0 || rule.Scored) && !k.texts:
 		return nil, fmt.Errorf("a rule of kind %q can't have Texts or Scored", rule.Kind)
+	case (rule.Unanswered || rule.Starts) && !k.parts:
+		return nil, fmt.Errorf("a rule of kind %q can't have Unanswered or Starts", rule.Kind)
 	case rule.Texts < 0 || rule.Texts == 1 || rule.Texts > maxTexts || rule.Scored && rule.Texts != 2:
 		return nil, fmt.Errorf("Texts must be 0 or from 2 to %d, and 2 if Scored is true, got %d, %t", maxTexts, rule.Texts, rule.Scored)
 	case rule.MaxAnswer != 0 && !k.maxAnswer:

@@ -34,6 +34,11 @@ type Rule struct {
 	Texts  int  `json:"texts,omitempty"`
 	Scored bool `json:"scored,omitempty"`
 
+	// Unanswered is only for qa: some contexts have no answer to their questions, and the model may say so.
+	// With Starts, a column of the file says where answers begin.
+	Unanswered bool `json:"unanswered,omitempty"`
+	Starts     bool `json:"starts,omitempty"`
+
 	// Mean and Scale are only for regression: an answer x is learned as (x − Mean)/Scale. A Scale of 0 means 1.
 	Mean  float64 `json:"mean,omitempty"`
 	Scale float64 `json:"scale,omitempty"`

@@ -100,6 +100,7 @@ func newEval() *cobra.Command {
 	f.StringVar(&e.page, "out", "", "page to write about all answers, a .html file")
 	f.BoolVar(&e.asJSON, "json", false, "print the scores as a JSON object")
 	thresholdFlag(f, &e.options.Threshold)
+	noAnswerFlag(f, &e.options.NoAnswer)
 	f.IntVar(&e.windows.Window, "window", 0, "for a published text model: number of tokens that it sees at once (0: its context, but at most 8192)")
 	f.IntVar(&e.windows.Stride, "stride", 0, "for a published text model: number of tokens between the starts of windows (0: half of --window)")
 	f.StringVar(&e.answers, "answers", "", "file to write, with each source, its answer, whether it is right, and the right answers: CSV if its name ends in .csv, otherwise TSV; compressed if its name ends in .gz")

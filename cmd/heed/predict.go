@@ -46,7 +46,8 @@ func newPredict() *cobra.Command {
 		Short: "Answer inputs with a trained model",
 		Long: `Print one line per input, with the model's answer: a sequence, a label, a number or, for a text model,
 the likeliest next character. For masked text (mlm), the answer is the input with the likeliest symbols in
-place of its masks, which are written [MASK]. If the model learned pairs, an input is two texts with a tab between them.
+place of its masks, which are written [MASK]. If the model learned pairs, an input is two texts with a tab between them; a model for
+questions reads a question and a context, and answers with a part of the context, or "" for no answer.
 An answer that would be invisible is quoted: " " is a space, "\n" a new line. If an input can't be
 answered, its line is empty and the exit status isn't 0; standard error has the reasons for the first few.
 
@@ -55,7 +56,8 @@ labels, next characters, sequences of tags or, for seq2seq, the best answers of 
 wide. There may be fewer. With --json, a line is an object with input, answer and probability, with cut
 and unknown if they are true, and with alternatives if --top is given. If tags mark entities, as B-PER and
 I-PER do, it has spans, a list of objects with label, start, end and text: start and end count bytes of
-the input. Without an answer, it has input and error.
+the input. An answer to a question has start and end, which count bytes of the context. Without an answer,
+it has input and error.
 
 A published model for tokens (ForTokenClassification) answers with a tag for each word, and its spans have a
 score, too. It reads a long text in windows that overlap, so nothing is cut.
@@ -78,7 +80,8 @@ Without inputs, heed answers each line of standard input as soon as it arrives. 
 are a column of a TSV, CSV, JSONL or CoNLL file, which may be compressed with gzip. The file is written
 back with an additional column of answers, in the same encoding, and compressed only if the name of
 --out ends in .gz. In TSV, an answer with a tab or a line break is quoted. In JSONL, each object gets the
-key "answer", which is null without an answer, and a list for several labels. In CoNLL, the line of each token gets its tag, or "_"
+key "answer", which is null without an answer, and a list for several labels; for questions, it also gets
+start and end. In CoNLL, the line of each token gets its tag, or "_"
 without an answer. With --top, further columns are probability, answer_2, probability_2 and so on. With
 --json, heed writes only the objects, one per row.
 
@@ -96,7 +99,7 @@ of such inputs. Put -- before inputs that begin with a dash.`,
   heed predict models/nli --labels sport,politics --template 'This text is about {}.' 'They won the cup'
   heed predict runs/mails --json 'The parcel is late' | jq .probability
   heed predict models/ner --json --entities simple 'Ann Lee lives in Oslo' | jq .spans
-  printf 'Who?\tBob.\n' | heed predict runs/answers`,
+  printf 'Who sings?\tAnn sings.\n' | heed predict runs/answers --json`,
 		Args:    takes("a run folder, then inputs or none to read standard input", cobra.MinimumNArgs(1)),
 		PreRunE: func(cmd *cobra.Command, args []string) error { return p.check(cmd.Flags(), args[0], args[1:]) },
 		RunE:    func(cmd *cobra.Command, args []string) error { return p.run(cmd, args[0], args[1:]) },
@@ -107,6 +110,7 @@ of such inputs. Put -- before inputs that begin with a dash.`,
 	f.IntVar(&p.options.Top, "top", 0, "number of likeliest answers to print, each with its probability")
 	choose(f, "entities", &p.options.Entities, "how a published model's tags become entities: %s; all but words are as in transformers' pipeline (default words)")
 	thresholdFlag(f, &p.options.Threshold)
+	noAnswerFlag(f, &p.options.NoAnswer)
 	p.labelFlags(f)
 	f.BoolVar(&p.asJSON, "json", false, "print a JSON object per input")
 	f.StringVar(&p.path, "data", "", "TSV, CSV, JSONL or CoNLL file with the inputs")
@@ -324,7 +328,8 @@ func (p *prediction) file(w io.Writer) error {
 	} else if classes != nil {
 		limit = len(classes)
 	}
-	added := []string{"answer"}
+	part := p.model.Config.Describe().Columns
+	added := append([]string{"answer"}, part...)
 	if p.options.Top > 0 {
 		added = append(added, "probability")
 	}
@@ -336,7 +341,7 @@ func (p *prediction) file(w io.Writer) error {
 		if a.Number != nil {
 			return []any{json.Number(a.Text)}
 		}
-		values := make([]any, len(added)) // there may be fewer alternatives
+		values := make([]any, len(added)-len(part)) // there may be fewer alternatives
 		if a.Labels != nil && p.options.Top == 0 {
 			return []any{labelList(a)}
 		}
@@ -344,6 +349,9 @@ func (p *prediction) file(w io.Writer) error {
 			if values[i] = field; i%2 == 1 {
 				values[i] = json.Number(field)
 			}
+		}
+		if a.Part != nil {
+			values = slices.Insert(values, 1, any(json.Number(strconv.Itoa(a.Part.Start))), any(json.Number(strconv.Itoa(a.Part.End))))
 		}
 		return values
 	})

@@ -67,7 +67,10 @@ func rowsFile(t *testing.T, name string) string {
 	words := []string{"cat", "dog", "a", "the", "elephant", "sees"}
 	var s strings.Builder
 	c := must.Get(task.Named(name, 0))(t)
-	s.WriteString("id,source,target\n")
+	s.WriteString(map[data.Kind]string{data.KindQA: "id,question,context,answer\n"}[c.Task.Kind])
+	if s.Len() == 0 {
+		s.WriteString("id,source,target\n")
+	}
 	for i := range 200 {
 		drawn := make([]string, 1+rng.IntN(5))
 		tags := make([]string, len(drawn))
@@ -88,6 +91,8 @@ func rowsFile(t *testing.T, name string) string {
 			answer = strings.Join(slices.Compact(slices.Sorted(slices.Values(drawn))), "|")
 		case c.Task.Kind == data.KindClassification:
 			answer = fmt.Sprint(slices.Contains(drawn, "cat"))
+		case c.Task.Kind == data.KindQA:
+			text, answer = "which is first?,"+text, drawn[0]
 		}
 		fmt.Fprintf(&s, "%d,%s,%s\n", i, text, answer)
 	}

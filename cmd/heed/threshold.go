@@ -11,6 +11,11 @@ import (
 	"github.com/heed-go/heed/train/model"
 )
 
+// noAnswerFlag declares --no-answer.
+func noAnswerFlag(f *pflag.FlagSet, allowed *bool) {
+	f.BoolVar(allowed, "no-answer", false, "for a published model that answers questions: it may say that the context has no answer, as after training on SQuAD 2.0 (default: only if a run learned such questions)")
+}
+
 // thresholdFlag declares --threshold.
 func thresholdFlag(f *pflag.FlagSet, t *model.Threshold) {
 	f.Var(threshold{t}, "threshold", "with two labels: answer one of them if its probability is at least a number, such as fraud=0.2 (default: the likelier label)")

@@ -59,8 +59,8 @@ If an answer is about two texts, it chooses three: the two texts, which are one 
 The first row is a header if it has these names or names from --columns; --header overrides this.
 Tagging also learns CoNLL files, such as .conll, .bio and .conllu: the first column has the tokens and
 the last the tags, or FORM and UPOS in .conllu. For seq2seq, if several rows have the same source, each
-of their answers is right. For embed, the columns are query, positive and any number of negatives, or two
-texts and their score. For validation, heed holds out a tenth of the sources, but at most
+of their answers is right. For qa, the columns are question, context, answer and, if there is one, answer_start.
+For embed, they are query, positive and any number of negatives, or two texts and their score. For validation, heed holds out a tenth of the sources, but at most
 --validation of them; for classification, the same share of each label's sources.
 
 The flags below show the defaults of the task reverse. Each task has its own defaults. If a task

@@ -136,6 +136,7 @@ type Input struct {
 	Tokens []Token // the parts of the template's tokens are empty
 	Texts  []int   // 0 or 1: the text that the token comes from; -1 for a token of the template
 	Types  []int   // token types, for models that read them
+	Words  []int   // the number in its text of the piece, such as a word, that the token is a part of; -1 for a token of the template
 }
 
 // CutsStart reports whether Input cuts the start of a text that is too long, and not its end.
@@ -157,11 +158,11 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 	if p.limit != nil {
 		limit = max(0, *p.limit)
 	}
-	err := p.pipeline.Input(texts, limit, p.strategy, func(t pipe.Token, source, typ int) {
+	err := p.pipeline.Input(texts, limit, p.strategy, func(t pipe.Token, source, word, typ int) {
 		if source < 0 && p.language != nil && folder.IsLanguage(p.pipeline.Tokens[t.ID]) {
 			t.ID = *p.language
 		}
-		input.add(t, source, typ)
+		input.add(t, source, typ, word)
 	})
 	if err != nil {
 		return Input{}, err
@@ -169,8 +170,9 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 	return input, nil
 }
 
-func (i *Input) add(t pipe.Token, text, typ int) {
+func (i *Input) add(t pipe.Token, text, word, typ int) {
 	i.Tokens, i.Texts, i.Types = append(i.Tokens, Token(t)), append(i.Texts, text), append(i.Types, typ)
+	i.Words = append(i.Words, word)
 }
 
 // Windows is like Input for a text that may be longer than limit tokens: it returns Inputs of up to limit tokens, which
@@ -180,11 +182,11 @@ func (p *Pipeline) Windows(text string, limit, stride int) (windows []Input, err
 	if err = checkText(text); err != nil {
 		return nil, err
 	}
-	err = p.pipeline.Windows(text, limit, stride, func(window int, t pipe.Token, source, typ int) {
+	err = p.pipeline.Windows(text, limit, stride, func(window int, t pipe.Token, source, word, typ int) {
 		if window == len(windows) {
 			windows = append(windows, Input{})
 		}
-		windows[window].add(t, source, typ)
+		windows[window].add(t, source, word, typ)
 	})
 	return windows, err
 }

@@ -40,6 +40,18 @@ func MergeHeads(e *Env, x *G.Node, batch bool) (*G.Node, error) {
 	return swapAxes(e, x, shape, s[0], s[1], s[2], s[3])
 }
 
+// SwapLast turns (B, T, D) into (B, D, T).
+func SwapLast(e *Env, x *G.Node) (*G.Node, error) {
+	if err := CheckFloat("swap last", "the input", x); err != nil {
+		return nil, err
+	}
+	s := x.Shape()
+	if len(s) != 3 {
+		return nil, fmt.Errorf("swap last: the input must have shape (B, T, D), got %v", s)
+	}
+	return swapAxes(e, x, tensor.Shape{s[0], s[2], s[1]}, s[0], s[1], s[2], 1)
+}
+
 // swapAxes treats x as an array of shape (n, a, b, width) and swaps the axes a and b. The result has the given shape.
 func swapAxes(e *Env, x *G.Node, shape tensor.Shape, n, a, b, width int) (*G.Node, error) {
 	return ByDtype(x, swapAxesOf[float32], swapAxesOf[float64])(e, x, shape, n, a, b, width)

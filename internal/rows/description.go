@@ -24,6 +24,7 @@ type Description struct {
 
 	Read      []string // how the files are read, where that may surprise
 	Bad       []string // for each file with bad rows: their number and the first ones; all are left out
+	Windows   int      // number of rows that are read in several windows
 	Long      int      // number of rows that are too long; they are left out or, if answers have no units, cut
 	MaxLen    int      // longest allowed source
 	MaxAnswer int      // longest allowed answer, if answers have any length
@@ -80,6 +81,9 @@ func (d *Description) String() string {
 		line("left out: %s with a source longer than %d symbols or an answer longer than %d", long, d.MaxLen, d.MaxAnswer)
 	default:
 		line("left out: %s longer than %d symbols", long, d.MaxLen)
+	}
+	if d.Windows > 0 {
+		line("windows: %s longer than %d symbols, in parts that overlap", text.Count(d.Windows, "row"), d.MaxLen)
 	}
 	side := func(name string, o Side) {
 		why := ""

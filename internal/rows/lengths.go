@@ -39,6 +39,9 @@ func (s *Set) measure(rule *data.Rule) error {
 		if limit := rule.Published.MaxLen; limit > 0 {
 			rule.MaxLen = min(rule.MaxLen, limit)
 		}
+		if s.format.Windows {
+			rule.MaxLen = min(rule.MaxLen, data.UsualWindow)
+		}
 	}
 	if s.format.Sequences {
 		if limit := rule.Published.MaxLen; rule.MaxAnswer == 0 {
@@ -53,6 +56,11 @@ func (s *Set) measure(rule *data.Rule) error {
 	d.MaxLen, d.MaxAnswer = rule.MaxLen, rule.MaxAnswer
 	s.Held = s.Validation
 	s.Held.numbers = slices.Clone(s.Validation.numbers)
+	if s.format.Windows {
+		if err := cmp.Or(s.divide(&s.Train, &trains, rule), s.divide(&s.Validation, &validates, rule)); err != nil {
+			return err
+		}
+	}
 	s.leaveOut(&s.Train, &trains)
 	s.leaveOut(&s.Validation, &validates)
 	if len(trains.rows) == 0 || len(validates.rows) == 0 && s.settings.Validation > 0 {
@@ -150,6 +158,30 @@ const (
 	leastLen = 64  // length that is always allowed for a source, for example for a word that byte pairs split into many pieces
 	maxUsual = 512 // greatest length of a side, unless the configuration sets it
 )
+
+// divide makes a row for each window of the rows.
+func (s *Set) divide(p *Part, m *measures, rule *data.Rule) error {
+	numbers, rows := []int32(nil), []lengths(nil)
+	for i, l := range m.rows {
+		widths := []lengths{l}
+		if int(l[0]) > rule.MaxLen {
+			windows, err := rule.Windows(p.Example(i).Source)
+			if err != nil {
+				return fmt.Errorf("line %d: %w", p.table.Line(int(p.numbers[i])), err)
+			}
+			s.Description.Windows++
+			widths = widths[:0]
+			for _, w := range windows {
+				widths = append(widths, lengths{int32(len(w.IDs))})
+			}
+		}
+		for k, width := range widths {
+			numbers, rows, p.windows = append(numbers, p.numbers[i]), append(rows, width), append(p.windows, k)
+		}
+	}
+	p.numbers, m.rows = numbers, rows
+	return nil
+}
 
 // leaveOut removes rows that are too long. If answers have no units, it cuts the source instead.
 func (s *Set) leaveOut(p *Part, m *measures) {

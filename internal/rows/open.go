@@ -28,7 +28,7 @@ func Open(s *data.Settings, f Format, seed uint64, from string) (*Set, error) {
 	if t.Keyed && s.Header != "" {
 		return nil, setting.Errorf("data file %q is JSONL or CoNLL, which has no header: leave out %s", t.Name, setting.Path("data.header"))
 	}
-	set.Train = Part{table: t, pairs: f.Texts == 0 && len(f.Columns) == 3, each: f.Texts}
+	set.Train = Part{table: t, pairs: f.inputs() == 2, each: f.Texts}
 	set.Validation = set.Train
 	if s.ValidationFile != "" && s.Validation != 0 {
 		set.Validation.table, err = f.readOnce(s, s.ValidationFile, s.ValidationTargetFile, &s.ValidationSHA256)

@@ -14,6 +14,7 @@ type Part struct {
 	table   *table.Table
 	numbers []int32 // index in the table of each row
 	buckets []uint8 // bucket of each row; see Set.Encode
+	windows []int   // number of each row's window, if the Format has Windows; see Set.Encode
 	pairs   bool    // a source is two texts with a tab between them
 	each    int     // if above 0: number of texts in a row; see Format
 }

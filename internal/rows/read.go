@@ -21,6 +21,8 @@ type Format struct {
 	Sequences   bool            // answers have any length, up to the rule's MaxAnswer
 	Aligned     bool            // an answer has one symbol for each symbol of its source
 	Usual       tokenizer.Units // default units; if empty, Encode guesses
+	Starts      bool            // a last column, after the answers, says where they begin in the source
+	Windows     bool            // a source that is too long is read in several windows: see data.Rule.Windows
 	Texts       int             // if above 0: the number of texts in a row, as in data.Rule; all columns but the first are joined to the answer
 }
 
@@ -37,10 +39,7 @@ func (f Format) labels(answer string) []string {
 
 // Inputs returns how to read only the inputs of the rows, with the settings of s.
 func (f Format) Inputs(s *data.Settings) table.Options {
-	n := len(f.Columns) - 1
-	if f.Texts > 0 {
-		n = 1
-	}
+	n := f.inputs()
 	o := f.options(s)
 	o.Known, o.Check = o.Known[:n], nil
 	if f.Texts > 0 {
@@ -52,12 +51,24 @@ func (f Format) Inputs(s *data.Settings) table.Options {
 	return o
 }
 
+// inputs returns the number of columns that make a source.
+func (f Format) inputs() int {
+	n := len(f.Columns) - 1
+	if f.Starts {
+		n--
+	}
+	if f.Texts > 0 {
+		n = 1
+	}
+	return n
+}
+
 func (f Format) options(s *data.Settings) table.Options {
 	var join [2]int
 	switch {
 	case f.Texts > 0:
 		join = [2]int{1, len(f.Columns)}
-	case len(f.Columns) == 3:
+	case f.inputs() == 2:
 		join = [2]int{0, 2}
 	}
 	return table.Options{

@@ -225,3 +225,33 @@ func TestRepeatedRows(t *testing.T) {
 		t.Errorf("got the warnings %q, want 3 of 4 rows repeated", got)
 	}
 }
+
+// A long row becomes several, one for each of its windows. The held-out rows stay whole.
+func TestWindows(t *testing.T) {
+	var content strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&content, "which %d?\tthe %send %d\t%d\n", i, strings.Repeat("long ", 200*(i%2)), i, i)
+	}
+	f := Format{Columns: []table.Column{{Role: "question"}, {Role: "context"}, {Role: "answer"}}, Windows: true}
+	s, rule := must.Get(divided(t, f, content.String()))(t), data.Rule{Name: "rows", Kind: data.KindQA, Pairs: true, MaxLen: 64}
+	s.settings.SourceUnits = tokenizer.Words
+	must.Do(t, s.Encode(&rule))
+	coder, rows, found := must.Get(data.NewCoder(rule))(t), 0, 0
+	for _, part := range []Part{s.Train, s.Validation} {
+		for i := range part.Len() {
+			b := must.Get(s.Batch(coder, part, []int{i}, 1))(t)
+			if rows++; b.Targets[0] > 0 {
+				found++
+			}
+			if e := part.Example(i); b.Lengths[0] > 64 || (part.windows[i] > 0) != (part.windows[i] > 0 && len(e.Source) > 100) {
+				t.Errorf("window %d of %.20q has %d ids", part.windows[i], e.Source, b.Lengths[0])
+			}
+		}
+	}
+	if want := len(must.Get(rule.Windows(s.Held.Example(0).Source))(t)); s.Description.Windows != 25 || found != 50 || rows != 25+25*7 || want != 1 && want != 7 {
+		t.Errorf("got %d rows, the answer in %d of them, and %d long rows", rows, found, s.Description.Windows)
+	}
+	if s.Held.Len() >= s.Validation.Len() && s.Held.Len() > 1 || !strings.Contains(s.Description.String(), "windows: 25 rows longer than 64 symbols, in parts that overlap") {
+		t.Errorf("%d held-out rows in %d windows, described as %s", s.Held.Len(), s.Validation.Len(), s.Description)
+	}
+}

@@ -22,6 +22,9 @@ func (s *Set) tokenize(rule *data.Rule) error {
 			d.SourceUnits, source.Unseen = tokenizer.Words, 0
 		}
 	}
+	if f.Windows && d.SourceUnits == tokenizer.Tokens { // an answer has no punctuation at its ends
+		d.SourceUnits = tokenizer.Words
+	}
 	if f.AnswerUnits && d.TargetUnits == "" {
 		d.TargetUnits = s.unitsOf(&s.Description.Answer, 1, 1)
 	}

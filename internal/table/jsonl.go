@@ -56,9 +56,12 @@ func (j *jsonRows) next() (row, error) {
 	}
 	j.fields = j.fields[:0]
 	for i, key := range j.keys {
-		field := ""
+		field, c := "", Column{}
+		if i < len(j.known) {
+			c = j.known[i]
+		}
 		if err == nil {
-			field, err = object.text(key, j.known[i])
+			field, err = object.text(key, c)
 		}
 		if errors.Is(err, ErrSeveral) {
 			return row{}, fmt.Errorf("line %d: %w", j.in.line(), err)
@@ -153,6 +156,9 @@ func (o object) text(key string, c Column) (string, error) {
 func valueText(value []byte, c Column) (string, error) {
 	if value[0] == 'n' && c.Several != "" {
 		return "", errors.New("is null: a row without labels has an empty array")
+	}
+	if c.Raw && (value[0] == '[' || value[0] == '{') {
+		return string(value), nil
 	}
 	if value[0] != '[' {
 		return scalarText(value)

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -143,5 +145,25 @@ func TestTakenKeys(t *testing.T) {
 	taken, err := takenKeys(writeFile(t, "a.jsonl", lines.String()), "", []string{"answer"})
 	if want := []string{"answer", "predicted_answer"}; err != nil || !slices.Equal(taken, want) {
 		t.Errorf("got %.100q, error %v, want %q", taken, err, want)
+	}
+}
+
+// A column may have values of any form, which are taken as JSON, and may be empty.
+func TestRawColumns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rows.jsonl")
+	must.Do(t, os.WriteFile(path, []byte(`{"text": "a", "answers": {"text": ["b c"], "at": [1]}}
+{"text": "b", "answers": "c"}
+{"text": "c", "answers": null}
+{"text": "d", "answers": ["e", "f g"]}
+`), 0o666))
+	var got []string
+	table := must.Get(Read(path, Options{Known: []Column{{Role: "text", Names: []string{"text"}}, {Role: "answer", Names: []string{"answers"}, Empty: true, Raw: true}},
+		Check: func(fields []string) error {
+			got = append(got, fields[1])
+			fields[1] = "x"
+			return nil
+		}}))(t)
+	if want := []string{`{"text": ["b c"], "at": [1]}`, "c", "", `["e", "f g"]`}; !slices.Equal(got, want) || table.Len() != 4 || table.Field(2, 1) != "x" {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -185,6 +185,7 @@ func (r *Records) judge(fields []string) error {
 			field = r.options.Known[i].Several
 		}
 		switch invalid := textfile.CheckUTF8(field); {
+		case strings.TrimSpace(field) == "" && r.options.Known[i].Empty:
 		case strings.TrimSpace(field) == "":
 			return fmt.Errorf("%s is empty", r.name(i))
 		case invalid != nil && !r.form.encoding.UTF8():

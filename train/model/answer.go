@@ -16,12 +16,13 @@ import (
 //	{"input": "3 x", "answer": ["a"], "scores": [{"label": "a", "score": 0.9}, {"label": "b", "score": 0.1}]}
 //	{"input": "Ann Lee sings", "answer": "B-PER I-PER O", "probability": 0.9,
 //	 "spans": [{"label": "PER", "start": 0, "end": 7, "text": "Ann Lee"}]}
+//	{"input": "Who sings?\tAnn Lee sings.", "answer": "Ann Lee", "start": 0, "end": 7, "probability": 0.9}
 //
-// The keys cut and unknown are there if they are true, spans if Spans isn't nil, and alternatives if PredictOptions.Top
-// isn't 0. If an answer may have several labels, it is a list of them, the key scores has the score of each label, and
-// there is no probability. If there is no answer, the object has the key error instead of answer, probability, spans,
-// scores and alternatives. A probability that isn't a number is left out. The answer of a model that learned numbers is
-// a number, without a probability.
+// The keys cut and unknown are there if they are true, spans if Spans isn't nil, start and end if Part isn't nil, and
+// alternatives if PredictOptions.Top isn't 0. If an answer may have several labels, it is a list of them, the key scores
+// has the score of each label, and there is no probability. If there is no answer, the object has the key error instead
+// of answer, probability, spans, scores and alternatives. A probability that isn't a number is left out. The answer of a
+// model that learned numbers is a number, without a probability.
 type Answer struct {
 	Input string
 	Text  string
@@ -41,6 +42,10 @@ type Answer struct {
 	Labels []string
 	Scores []LabelScore
 
+	// Part is where the context of a question has the answer; nil for other kinds than qa. It is empty if there is no
+	// answer.
+	Part *Part
+
 	// Top has the likeliest answers, likeliest first, up to PredictOptions.Top. The first is the answer itself. Several
 	// sequences of tokens may have the same Text; then only the likeliest is in Top. If an answer may have several
 	// labels, Top has labels, each with the logarithm of its score.
@@ -50,6 +55,12 @@ type Answer struct {
 	Cut     bool // whether the model ignored a part of the input: see Model.Cuts
 
 	Err error // an *InputError if the task doesn't allow the input; then there is no Text
+}
+
+// A Part is a part of a text: the bytes from Start up to but not including End.
+type Part struct {
+	Start int `json:"start"`
+	End   int `json:"end"`
 }
 
 // A Span is an entity in an input: the bytes from Start up to but not including End. Text is Input[Start:End]. Label is
@@ -74,13 +85,15 @@ type LabelScore struct {
 type Alternative struct {
 	Text    string
 	LogProb float64
+	Part    *Part
 }
 
 // MarshalJSON encodes an Answer as its documentation says.
 func (a Answer) MarshalJSON() ([]byte, error) {
 	o := struct {
-		Input        string        `json:"input"`
-		Answer       any           `json:"answer,omitempty"`
+		Input  string `json:"input"`
+		Answer any    `json:"answer,omitempty"`
+		*Part
 		Probability  *float64      `json:"probability,omitempty"`
 		Cut          bool          `json:"cut,omitempty"`
 		Unknown      bool          `json:"unknown,omitempty"`
@@ -96,7 +109,7 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 		}
 		o.Error = text.OneLine(err)
 	} else {
-		o.Answer, o.Probability, o.Spans, o.Alternatives = a.Text, probability(a.LogProb), a.Spans, a.Top
+		o.Answer, o.Part, o.Probability, o.Spans, o.Alternatives = a.Text, a.Part, probability(a.LogProb), a.Spans, a.Top
 		if a.Number != nil {
 			o.Answer, o.Probability = a.Number, nil
 		}
@@ -107,12 +120,13 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 	return json.Marshal(o)
 }
 
-// MarshalJSON encodes an Alternative as an object with the keys answer and probability.
+// MarshalJSON encodes an Alternative as an object with the keys answer and probability and, with a Part, start and end.
 func (a Alternative) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Answer      string   `json:"answer"`
+		Answer string `json:"answer"`
+		*Part
 		Probability *float64 `json:"probability,omitempty"`
-	}{a.Text, probability(a.LogProb)})
+	}{a.Text, a.Part, probability(a.LogProb)})
 }
 
 // probability returns e to the power of logProb, or nil if JSON has no such number.

@@ -39,8 +39,9 @@ const (
 )
 
 // Attention returns the attention weights of the model while it answers an input. The argument part selects the layers
-// whose name contains it; an empty part selects all layers. Layers of cross-attention come first. The error is an
-// *InputError if the task doesn't allow the input, if no layer is selected, or if there are too many weights.
+// whose name contains it; an empty part selects all layers. Layers of cross-attention come first. If the model reads
+// the input in several windows, the weights and the answer are those of the first. The error is an *InputError if the
+// task doesn't allow the input, if no layer is selected, or if there are too many weights.
 func (m *Model) Attention(input, part string) (*Attention, error) {
 	b, encoded := m.encode(input)
 	if encoded.Err != nil {
@@ -49,7 +50,11 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	if m.Mixture.Linear == 1 && !m.Config.Solved() {
 		return nil, &InputError{input, errors.New("the attention of this model answers nothing: its answers are those of the linear model")}
 	}
-	rows, ctx := []query{m.query(b)}, context.Background()
+	rows, answer := m.queries(input)
+	if answer.Err != nil {
+		return nil, answer.Err
+	}
+	rows, ctx := rows[:1], context.Background()
 	rows[0].mixture = m.Mixture
 	var err error
 	if m.Mixture.Linear > 0 {
@@ -61,12 +66,15 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := Answer{Input: input}
-	err = m.Network.answer(rows[0].choices[0], &answer)
-	if err != nil {
+	answers := []Answer{answer}
+	if err := m.answer(answers, rows, PredictOptions{}); err != nil {
 		return nil, err
 	}
-	r := m.reading(b, rows[0].choices[0].targets)
+	var targets []int
+	if len(rows[0].choices) > 0 { // entities have none
+		targets = rows[0].choices[0].targets
+	}
+	r := m.reading(b, targets)
 	weights, output, err := m.capture(r.batch, part)
 	if err != nil {
 		return nil, &InputError{input, err}
@@ -75,7 +83,7 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 		last, _ := logit.Likeliest(output[len(output)-m.layout.Classes:])
 		r.written = append(r.written, r.answers.label(last))
 	}
-	a := &Attention{Input: input, Answer: answer.Text}
+	a := &Attention{Input: input, Answer: answers[0].Text}
 	for _, w := range weights {
 		l := AttentionLayer{Name: w.layer, Meaning: r.self, Rows: r.source, Columns: r.source}
 		switch {

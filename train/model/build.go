@@ -14,7 +14,7 @@ import (
 )
 
 func init() {
-	heads = []head{textHead{}, maskHead{}, sequenceHead{}, tagHead{}, labelsHead{}, numberHead{}, labelHead{}, vectorHead{}} // vectorHead is last: see its published
+	heads = []head{textHead{}, maskHead{}, sequenceHead{}, tagHead{}, labelsHead{}, numberHead{}, labelHead{}, spanHead{}, vectorHead{}} // vectorHead is last: see its published
 }
 
 // New makes a model with new weights, for training. It checks the configuration, and completes it with what follows

@@ -132,7 +132,7 @@ func (e entityFinder) windows(input string) (list []query, err error) {
 	}
 	start, room := 0, 0
 	for _, x := range inputs {
-		q, own := query{keep: true, window: window{x, start}}, 0
+		q, own := query{keep: true, part: window{x, start}}, 0
 		for i, t := range x.Tokens {
 			if q.ids = append(q.ids, t.ID); t.ID >= e.layout.Tokens {
 				return nil, fmt.Errorf("the tokenizer's id %d is beyond the model's %d ids: the tokenizer belongs to another model", t.ID, e.layout.Tokens)
@@ -148,9 +148,9 @@ func (e entityFinder) windows(input string) (list []query, err error) {
 
 // pieces returns the pieces of a window, from token number from of the input up to token number to.
 func (e entityFinder) pieces(q query, from, to int) (pieces []piece) {
-	classes, n := e.layout.Classes, q.window.start-1
-	for i, t := range q.window.input.Tokens {
-		if q.window.input.Texts[i] < 0 {
+	classes, n := e.layout.Classes, q.part.start-1
+	for i, t := range q.part.input.Tokens {
+		if q.part.input.Texts[i] < 0 {
 			continue
 		}
 		if n++; n < from || n >= to {
@@ -177,8 +177,8 @@ func (e entityFinder) join(windows []query, o PredictOptions, a *Answer) error {
 	for i, q := range windows {
 		to := math.MaxInt
 		if i+1 < len(windows) {
-			next := windows[i+1].window.start
-			to = next + min(stride, next-q.window.start)/2 // a window begins where less than half of this one is left
+			next := windows[i+1].part.start
+			to = next + min(stride, next-q.part.start)/2 // a window begins where less than half of this one is left
 		}
 		whole = append(whole, e.pieces(q, from, to)...)
 		from = to

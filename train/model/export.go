@@ -124,6 +124,8 @@ func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
 		return s, p, setting.Errorf("its answers are mixed with those of a linear model, which no published model has: choose %s, whose answers aren't as good", setting.Path("network"))
 	case k == data.KindTagging:
 		return s, p, fmt.Errorf("models of kind %s have no published equal", k)
+	case k == data.KindQA:
+		s.model.Head = "spans"
 	case k == data.KindClassification || k == data.KindMultiLabel || k == data.KindRegression:
 		s.model.Thresholds = m.Thresholds
 		if s.model.Labels = c.Task.Classes; k == data.KindRegression {
@@ -173,7 +175,7 @@ func (s publishedStart) export(dir string, p *layers.Params) error {
 	}
 	names, err := s.smallFiles()
 	for _, name := range names {
-		if s.model.Head == "classes" && s.model.Folder == "." && (name == modulesFile || name == sentenceFile || strings.HasSuffix(path.Dir(name), "_Pooling")) {
+		if (s.model.Head == "classes" || s.model.Head == "spans") && s.model.Folder == "." && (name == modulesFile || name == sentenceFile || strings.HasSuffix(path.Dir(name), "_Pooling")) {
 			continue
 		}
 		if base := path.Base(name); err == nil && name != path.Join(s.model.Folder, runfolder.ConfigFile) && base != "generation_config.json" {

@@ -87,6 +87,8 @@ type Description struct {
 	Units     string // units that an answer may be split into, separated by commas; empty for a label or a number
 
 	Entities []string // values of PredictOptions.Entities; nil if the model has no use for it
+	Columns  []string // fields of an Answer besides its text that have a column of their own in a file of rows
+	NoAnswer bool     // PredictOptions may have NoAnswer
 
 	// Schema has the JSON schema of the fields of an Answer that not all models have, or that differ.
 	Schema map[string]any

@@ -86,7 +86,7 @@ func (m *Model) infer(ctx context.Context, inputs []string, o PredictOptions) ([
 				a.Err = &InputError{a.Input, p.err}
 			}
 			sum += math.Exp(x - best)
-			a.Top = append(a.Top, Alternative{names[k], x})
+			a.Top = append(a.Top, Alternative{Text: names[k], LogProb: x})
 		}
 		if a.Err != nil {
 			a.Top = nil

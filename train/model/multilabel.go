@@ -111,7 +111,7 @@ func (l labeller) answer(c choice, a *Answer) error {
 // likeliest returns the n labels with the highest scores.
 func likeliest(scores []LabelScore, n int) (top []Alternative) {
 	for _, s := range scores[:min(n, len(scores))] {
-		top = append(top, Alternative{s.Label, math.Log(s.Score)})
+		top = append(top, Alternative{Text: s.Label, LogProb: math.Log(s.Score)})
 	}
 	return top
 }

@@ -27,6 +27,10 @@ type PredictOptions struct {
 	// one of the EntityRules. Empty means words.
 	Entities string
 
+	// NoAnswer is for qa. It allows the answer "", that the context has no answer. A model that learned such questions
+	// always may say so.
+	NoAnswer bool
+
 	// Threshold chooses between two labels. The answer then comes first in Answer.Top, even if it is less likely.
 	Threshold Threshold
 
@@ -103,6 +107,9 @@ func (o *PredictOptions) check(m *Model) error {
 	if o.Top > 0 && d.Top == 0 {
 		return setting.Errorf("%s is for answers that the model chooses as a whole, such as labels, not for the task %s", setting.Path("top"), m.Config.Task.Name)
 	}
+	if o.NoAnswer && !d.NoAnswer {
+		return setting.Errorf("%s is for models that find answers in texts, not for the task %s", setting.Path("no_answer"), m.Config.Task.Name)
+	}
 	if o.Top < 0 || o.Top > d.Top {
 		return setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
 	}
@@ -119,8 +126,8 @@ func (m *Model) read(ctx context.Context, inputs []string, q query, beam int) (a
 		}
 		var some []query
 		some, answers[i] = m.queries(input)
-		for _, row := range some {
-			row.place, row.top, row.keep, row.mixture = i, q.top, q.keep || row.keep, q.mixture
+		for n, row := range some {
+			row.place, row.number, row.top, row.keep, row.mixture = i, n, q.top, q.keep || row.keep, q.mixture
 			rows = append(rows, row)
 		}
 	}
@@ -167,53 +174,56 @@ func (m *Model) addLinear(ctx context.Context, inputs []string, rows []query) er
 }
 
 // answer sets the answers from the choices of their queries.
-func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) error {
-	if w, ok := m.Network.(windowed); ok {
-		slices.SortFunc(rows, func(a, b query) int { return cmp.Or(a.place-b.place, a.window.start-b.window.start) })
-		for len(rows) > 0 {
-			a := &answers[rows[0].place]
-			n := len(rows)
-			if i := slices.IndexFunc(rows, func(q query) bool { return q.place != rows[0].place }); i >= 0 {
-				n = i
-			}
-			if err := w.join(rows[:n], o, a); err != nil {
-				return err
-			}
-			rows = rows[n:]
+func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) (err error) {
+	w, ok := m.Network.(windowed)
+	if !ok {
+		for i := 0; i < len(rows) && err == nil; i++ {
+			err = m.complete(rows[i], o, &answers[rows[i].place])
 		}
-		return nil
+		return err
 	}
-	for _, q := range rows {
-		a, seen := &answers[q.place], map[string]bool{}
-		if o.Threshold != (Threshold{}) {
-			likeliest := Answer{Input: a.Input}
-			if err := m.Network.answer(q.choices[0], &likeliest); err != nil {
-				return err
-			}
-			o.Threshold.put(q.choices, likeliest.Text)
+	slices.SortFunc(rows, func(a, b query) int { return cmp.Or(a.place-b.place, a.number-b.number) })
+	for len(rows) > 0 && err == nil {
+		n := 1
+		for n < len(rows) && rows[n].place == rows[0].place {
+			n++
 		}
-		for i, c := range q.choices {
-			chosen := Answer{Input: a.Input}
-			if i == 0 {
-				chosen = *a
-			}
-			if err := m.Network.answer(c, &chosen); err != nil {
-				return err
-			}
-			if i == 0 {
-				*a = chosen
-				a.LogProb = c.logProb
-			}
-			if a.Labels != nil && o.Top > 0 {
-				a.Top = likeliest(a.Scores, o.Top)
-			}
-			if len(a.Top) == o.Top {
-				break
-			}
-			if !seen[chosen.Text] {
-				seen[chosen.Text] = true
-				a.Top = append(a.Top, Alternative{chosen.Text, c.logProb})
-			}
+		err, rows = w.join(rows[:n], o, &answers[rows[0].place]), rows[n:]
+	}
+	return err
+}
+
+// complete sets an answer from the choices of its query.
+func (m *Model) complete(q query, o PredictOptions, a *Answer) error {
+	if o.Threshold != (Threshold{}) {
+		likeliest := Answer{Input: a.Input}
+		if err := m.Network.answer(q.choices[0], &likeliest); err != nil {
+			return err
+		}
+		o.Threshold.put(q.choices, likeliest.Text)
+	}
+	seen := map[string]bool{}
+	for i, c := range q.choices {
+		chosen := Answer{Input: a.Input}
+		if i == 0 {
+			chosen = *a
+		}
+		if err := m.Network.answer(c, &chosen); err != nil {
+			return err
+		}
+		if i == 0 {
+			*a = chosen
+			a.LogProb = c.logProb
+		}
+		if a.Labels != nil && o.Top > 0 {
+			a.Top = likeliest(a.Scores, o.Top)
+		}
+		if len(a.Top) == o.Top {
+			break
+		}
+		if !seen[chosen.Text] {
+			seen[chosen.Text] = true
+			a.Top = append(a.Top, Alternative{chosen.Text, c.logProb, chosen.Part})
 		}
 	}
 	return nil

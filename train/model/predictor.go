@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/logit"
 )
 
@@ -21,13 +22,16 @@ type query struct {
 	ids     []int
 	targets []int         // for tags: positions where it is data.Ignore have no tag; nil if every position has an answer
 	place   int           // index of the input
+	number  int           // of the window of the input, from 0
+	window  *data.Window  // if the input is read in windows
+	none    float64       // for kind qa: probability that the window has no answer
 	top     int           // number of choices wanted; 0 means 1
 	mixture logit.Mixture // of the output and of linear
 	linear  []float32     // the baseline's scores, if they are mixed with the output
 	keep    bool          // whether the predictor sets output
 	output  []float32     // of the network: (answers, classes) or a number
 	choices []choice      // likeliest first
-	window  window        // if the network is windowed, the part of the input that ids has
+	part    window        // for tags of a published model: the part of the input that ids has
 }
 
 // A choice is an answer as a network computes it: targets with the logarithm of their probability, a number
@@ -38,6 +42,8 @@ type choice struct {
 	number  float64
 	vector  []float32 // for kind embed
 	scores  []float64 // for multilabel: probability of each label
+
+	start, end int // for kind qa: bytes of the context; number is the probability
 }
 
 // A batchShape is the shape of the batches of a predictor.

@@ -60,9 +60,6 @@ func readModel(fsys fs.FS, kind data.Kind) (pretrained.Config, error) {
 	if wrong := (*pretrained.UnsupportedError)(nil); kind != "" && errors.As(err, &wrong) && wrong.Key == "architectures" {
 		return pretrained.ReadStates(fsys)
 	}
-	if err == nil && kind == "" && c.Head == "spans" {
-		err = &pretrained.UnsupportedError{Key: "architectures", Value: "with the head " + c.Head, Want: "a model for text, for masked tokens, for classes of sequences, for tags of tokens, or without a head"}
-	}
 	return c, err
 }
 

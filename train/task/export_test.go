@@ -212,6 +212,8 @@ func TestExportFineTuned(t *testing.T) {
 		{data.KindRegression, "bert-classes", "head", ""},
 		{data.KindClassification, "bert", "", `pooling is "mean", and there it is "first"; transform.activation is not set, and there it is "tanh"`},
 		{data.KindRegression, "llama-classes", "", "the head of a llama has no bias"},
+		{data.KindQA, "bert", "", ""},
+		{data.KindQA, "mpnet-mask", "lora", ""},
 		{data.KindTagging, "bert", "", "models of kind tagging have no published equal"},
 	} {
 		t.Run(fmt.Sprintf("%s %s", tt.kind, tt.from), func(t *testing.T) {
@@ -244,6 +246,9 @@ func TestExportFineTuned(t *testing.T) {
 				return
 			}
 			inputs := []string{"a cat sees", "elephant"}
+			if tt.kind == data.KindQA {
+				inputs = []string{"a cat?\tso a cat sees an elephant", "dog\tthe dog runs " + strings.Repeat("a cat ", 30)}
+			}
 			want := must.Get(m.PredictAll(t.Context(), inputs, PredictOptions{}))(t)
 			got := must.Get(again.PredictAll(t.Context(), inputs, PredictOptions{}))(t)
 			for i, a := range want {

@@ -6,7 +6,7 @@ import (
 	"github.com/heed-go/heed/data"
 )
 
-var kinds = []kind{textKind, maskedTextKind, seq2seqKind, classificationKind, multiLabelKind, taggingKind, regressionKind, embedKind}
+var kinds = []kind{textKind, maskedTextKind, seq2seqKind, classificationKind, multiLabelKind, taggingKind, regressionKind, embedKind, qaKind}
 
 // kindOf returns the kind with this name. If there is none, it returns a kind without a name, which does nothing.
 func kindOf(name data.Kind) kind {

@@ -169,7 +169,7 @@ func PredictFile(ctx context.Context, m *model.Model, file string, w io.Writer, 
 // pairs makes a configuration for reading the rows of a published model read two texts per row, if its Columns have
 // this number. Such a model doesn't say whether it was trained on one text or two.
 func (c *Config) pairs(columns int) {
-	if c.Task.Pairs = c.Task.Pairs || c.Opened() && len(c.Data.Columns) == columns; c.Opened() && c.Task.Pairs && columns == 2 {
+	if c.Task.Pairs = c.Task.Pairs || c.Opened() && len(c.Data.Columns) == columns; c.Opened() && len(c.Data.Columns) == columns && columns == 2 {
 		c.Data.Columns = append(slices.Clip(c.Data.Columns), "") // of the labels, which aren't read
 	}
 }

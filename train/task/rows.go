@@ -24,7 +24,7 @@ type rowSet struct {
 // format describes the rows of the task's files. If they are tokens with their tags, a file may be CoNLL.
 func (c *Config) format(k kind) rows.Format {
 	f := *k.about().format
-	f.Columns, f.Check, f.Texts = k.columns(c), k.row(c), c.Task.Texts
+	f.Columns, f.Check, f.Texts, f.Starts = k.columns(c), k.row(c), c.Task.Texts, c.Task.Starts
 	f.Tagged = f.Aligned && c.FromRows() && c.Data.SourceUnits != tokenizer.Characters && c.Data.TargetUnits != tokenizer.Characters
 	return f
 }

@@ -85,6 +85,8 @@ func rowsFile(t testing.TB, kind data.Kind, rows int) string {
 		case data.KindMultiLabel:
 			labels := slices.DeleteFunc(slices.Clone(words[:4]), func(word string) bool { return !slices.Contains(some, word) })
 			fmt.Fprintf(&s, "%s\t%s\n", strings.Join(some, " "), strings.Join(labels, "|"))
+		case data.KindQA:
+			fmt.Fprintf(&s, "after %s?\tso %s\t%s\n", some[0], strings.Join(append(some, "end"), " "), append(some, "end")[1])
 		case data.KindClassification:
 			fmt.Fprintf(&s, "%s\t%t\n", strings.Join(some, " "), slices.Contains(some, "cat"))
 		default:

@@ -19,6 +19,7 @@ var kinds = []Kind{
 	{name: data.KindTagging, Unit: "tags", Right: "right", LossUnit: "nats", Baseline: linear, scorer: tags{}},
 	{name: data.KindRegression, Unit: "rows", Baseline: linear, scorer: numbers{}},
 	{name: data.KindEmbed, Unit: "rows", Baseline: "TF-IDF of words", scorer: texts{}},
+	{name: data.KindQA, Unit: "windows", Right: "exactly right", LossUnit: "nats", scorer: extracts{}},
 }
 
 // kindOf returns the kind with this name, with the words for rows of a file. The answers of a kind without a line are

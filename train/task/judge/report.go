@@ -61,7 +61,8 @@ type Report struct {
 	Classes  score.Confusion // for classification and tagging: labels or tags; a missing answer counts as ""
 	Entities score.Entities  // for tagging; see HasEntities
 
-	Labels score.Labels // for multilabel
+	Labels   score.Labels   // for multilabel
+	Extracts score.Extracts // for qa
 
 	Numbers score.Regression // for regression: answers that are numbers, with their references; for embed with scores: cosines, with the scores
 	Ranking score.Ranking    // for embed without scores: rank of each row's positive among the texts of all answers
@@ -186,6 +187,8 @@ type Scores struct {
 	Edits     *int     `json:"edits,omitempty"`
 	ChrF      *float64 `json:"chrf,omitempty"`
 	BLEU      *float64 `json:"bleu,omitempty"`
+
+	F1 *float64 `json:"f1,omitempty"` // for qa: see score.Extracts
 
 	// For embed without scores: see score.Ranking.
 	MRR      *float64 `json:"mrr,omitempty"`

@@ -75,13 +75,16 @@ func NewScore(c *model.Config, loss float64, values map[string]float64, total in
 	return s
 }
 
-// Judged sets what a report of all rows knows better than a check, which has batches: the interval and, for embed, the
-// score.
+// Judged sets what a report of all rows knows better than a check, which has batches: the interval and, for embed and
+// qa, the score.
 func (s *Score) Judged(r *Report) {
 	s.Interval = r.Interval()
-	if _, ok := r.kind.scorer.(texts); !ok {
-		return
+	if k, ok := r.kind.scorer.(interface{ judged(r *Report, s *Score) }); ok {
+		k.judged(r, s)
 	}
+}
+
+func (texts) judged(r *Report, s *Score) {
 	values, known := texts{}.values(r), false
 	s.Name, s.others = r.textScores()[0], ""
 	if s.Value, known = values[s.Name]; known {
@@ -89,6 +92,11 @@ func (s *Score) Judged(r *Report) {
 	} else {
 		s.Value = math.NaN()
 	}
+}
+
+func (extracts) judged(r *Report, s *Score) {
+	s.Name, s.Value, s.Right, s.Total, s.unit = "exact_match", r.Extracts.ExactMatch(), r.Extracts.Exact, r.Extracts.N, questions
+	s.Note = fmt.Sprintf(", F1 %.4f", r.Extracts.F1()) + s.Note
 }
 
 // perCharacter returns the loss per character, which is comparable between models with different tokenizers. Without

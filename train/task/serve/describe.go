@@ -86,6 +86,9 @@ func (h *Handler) operation(path string) object {
 			"template", object{"type": "string", "default": "This example is {}.", "description": "the sentence about a label, with {} in the label's place"},
 			"several", object{"type": "boolean", "default": false, "description": "whether several labels, or none, may be right for an input"})
 	}
+	if h.does.NoAnswer {
+		requestFields = append(requestFields, "no_answer", object{"type": "boolean", "default": false, "description": "whether the answer may be empty: the context has none. A model that learned such questions always may say so"})
+	}
 	probability := object{"type": "number", "minimum": 0, "maximum": 1, "description": "the answer's probability in the model"}
 	answer := fields(
 		"input", textSchema,

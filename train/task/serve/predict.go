@@ -24,6 +24,8 @@ type predictRequest struct {
 	Labels   texts  `json:"labels"`
 	Template string `json:"template"`
 	Several  bool   `json:"several"`
+
+	NoAnswer bool `json:"no_answer"`
 }
 
 // texts are one or several inputs: in JSON, a text or a list of texts.
@@ -56,7 +58,7 @@ func (h *Handler) predict(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	options := model.PredictOptions{Beam: request.Beam, Top: request.Top, Entities: request.Entities, Threshold: h.options.Threshold}
+	options := model.PredictOptions{Beam: request.Beam, Top: request.Top, Entities: request.Entities, Threshold: h.options.Threshold, NoAnswer: request.NoAnswer}
 	var answers []model.Answer
 	if request.Labels == nil {
 		answers, err = h.ask(&job{ctx: r.Context(), inputs: request.Input, options: options})
@@ -92,6 +94,9 @@ func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (request p
 	if h.does.Labels == nil {
 		wants["labels"] = fmt.Sprintf("a text, or a list of texts, up to %d for all inputs together", h.options.MaxInputs)
 		wants["template"], wants["several"] = "a text with {} in the place of a label", "true or false"
+	}
+	if h.does.NoAnswer {
+		wants["no_answer"] = "true or false"
 	}
 	usual := h.model.DefaultBeam()
 	request.Beam = usual

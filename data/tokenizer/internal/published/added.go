@@ -98,6 +98,8 @@ func startsWithWord(s string) bool {
 type Options struct {
 	Special bool        // everywhere except in Plain; otherwise, nowhere
 	Plain   []pipe.Span // in order
+
+	Words *[]int // if not nil, gets the number of each token's piece of the text, from 0
 }
 
 // overlaps reports whether the part of the text from start to end overlaps a part in Plain.

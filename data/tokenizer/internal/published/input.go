@@ -13,8 +13,8 @@ import (
 // Input calls emit with the tokens of one text, or two, with the special tokens of the template, and cut to the maximum
 // length. If limit isn't negative, it replaces the file's maximum length; 0 means none. A strategy that isn't empty
 // replaces the file's. The argument source is 0 or 1 for a token of the first or the second text, and -1 for one of the
-// template; typ is the token's type.
-func (p *Pipeline) Input(texts []string, limit int, strategy string, emit func(t pipe.Token, source, typ int)) error {
+// template; word is the number of its piece of the text, or -1; typ is the token's type.
+func (p *Pipeline) Input(texts []string, limit int, strategy string, emit func(t pipe.Token, source, word, typ int)) error {
 	items := p.template.single
 	switch len(texts) {
 	case 1:
@@ -23,10 +23,10 @@ func (p *Pipeline) Input(texts []string, limit int, strategy string, emit func(t
 	default:
 		return fmt.Errorf("a model reads one text or two, got %d", len(texts))
 	}
-	tokens := make([][]pipe.Token, len(texts))
+	tokens, words := make([][]pipe.Token, len(texts)), make([][]int, len(texts))
 	for i, text := range texts {
 		var err error
-		if tokens[i], err = Encode[pipe.Token](p, text, Options{}); err != nil {
+		if tokens[i], err = Encode[pipe.Token](p, text, Options{Words: &words[i]}); err != nil {
 			return err
 		}
 	}
@@ -38,28 +38,34 @@ func (p *Pipeline) Input(texts []string, limit int, strategy string, emit func(t
 	if err := t.cut(tokens, specials(items)); err != nil {
 		return err
 	}
-	p.fill(items, texts, tokens, emit)
+	for i, kept := range tokens {
+		if t.left {
+			words[i] = words[i][len(words[i])-len(kept):]
+		}
+	}
+	p.fill(items, texts, tokens, words, emit)
 	return nil
 }
 
-// fill calls emit with the tokens of texts and of the template's items.
-func (p *Pipeline) fill(items []templateItem, texts []string, tokens [][]pipe.Token, emit func(t pipe.Token, source, typ int)) {
+// fill calls emit with the tokens of texts, which are parts of words, and of the template's items.
+func (p *Pipeline) fill(items []templateItem, texts []string, tokens [][]pipe.Token, words [][]int, emit func(t pipe.Token, source, word, typ int)) {
 	for _, item := range items {
 		if item.text >= 0 {
 			for i, t := range tokens[item.text] {
-				emit(p.Trim(t, i == 0, texts[item.text]), item.text, item.typ)
+				emit(p.Trim(t, i == 0, texts[item.text]), item.text, words[item.text][i], item.typ)
 			}
 		}
 		for _, id := range item.ids {
-			emit(pipe.Token{ID: id}, -1, item.typ)
+			emit(pipe.Token{ID: id}, -1, -1, item.typ)
 		}
 	}
 }
 
 // Windows is like Input for one text, which it cuts into windows of up to limit tokens. Each shares stride tokens of the
 // text with the one before it, but at most half of its tokens.
-func (p *Pipeline) Windows(text string, limit, stride int, emit func(window int, t pipe.Token, source, typ int)) error {
-	tokens, err := Encode[pipe.Token](p, text, Options{})
+func (p *Pipeline) Windows(text string, limit, stride int, emit func(window int, t pipe.Token, source, word, typ int)) error {
+	var words []int
+	tokens, err := Encode[pipe.Token](p, text, Options{Words: &words})
 	if err != nil {
 		return err
 	}
@@ -70,7 +76,7 @@ func (p *Pipeline) Windows(text string, limit, stride int, emit func(window int,
 	}
 	for window, start, end := 0, 0, 0; ; window++ {
 		end = min(start+room, len(tokens))
-		p.fill(items, []string{text}, [][]pipe.Token{tokens[start:end]}, func(t pipe.Token, source, typ int) { emit(window, t, source, typ) })
+		p.fill(items, []string{text}, [][]pipe.Token{tokens[start:end]}, [][]int{words[start:end]}, func(t pipe.Token, source, word, typ int) { emit(window, t, source, word, typ) })
 		if end == len(tokens) {
 			return nil
 		}

@@ -7,6 +7,7 @@ package published
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -44,6 +45,13 @@ func Encode[T ~struct{ ID, Start, End int }](p *Pipeline, text string, o Options
 		piece = new([]pipe.Token)
 	}
 	defer p.pieces.Put(piece)
+	words := 0
+	number := func(tokens int) { // the tokens of the next piece
+		if o.Words != nil {
+			*o.Words = append(*o.Words, slices.Repeat([]int{words}, tokens)...)
+		}
+		words++
+	}
 	encode := func(part pipe.Text) (err error) {
 		if part.Content == "" {
 			return nil
@@ -61,11 +69,13 @@ func Encode[T ~struct{ ID, Start, End int }](p *Pipeline, text string, o Options
 			t.Start, t.End = part.Original(t.Start, t.End)
 			tokens = append(tokens, T(t))
 		}
+		number(len(*piece))
 		return nil
 	}
 	add := func(part pipe.Text, token *format.AddedToken) error {
 		start, end := part.Original(0, len(part.Content))
 		tokens = append(tokens, T{token.ID, start, end})
+		number(1)
 		return b.Add(1)
 	}
 	err := p.raw.split(pipe.Text{Content: text, Budget: b}, o, func(part pipe.Text, token *format.AddedToken) error {

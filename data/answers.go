@@ -1,0 +1,195 @@
+package data
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/heed-go/heed/data/tokenizer"
+)
+
+// KindQA finds the answer to a question in a context. A source is the question and the context, with a tab between
+// them, so a rule needs Pairs. An answer is a part of the context: its text, or its text and the context's byte at
+// which it begins, with a tab between them. Several right answers have tabs between them. An answer without text means
+// that the context has none. Without a byte, the first occurrence of the text is meant.
+const KindQA Kind = "qa"
+
+// A Window is what a model reads of a question and its context: the question, and as much of the context as fits. See
+// Rule.Windows.
+type Window struct {
+	IDs      []int
+	Template bool              // the first of the IDs is a special token, and not the question's
+	Context  int               // index in IDs of the first token of the context
+	Tokens   []tokenizer.Token // those of the context; their parts count bytes of the context
+	Words    []int             // number of the word that each of the Tokens is a part of; nil if the tokenizer doesn't say
+}
+
+// UsualWindow is the MaxLen of models for KindQA, unless they read less at once or the user sets it. Published ones
+// were mostly trained with it, and the reference library's pipeline reads no more.
+const UsualWindow = 384
+
+// A WindowCoder is a Coder of sources that are read in several Windows. BatchWindows is like Batch, with the number of
+// each example's Window; Batch takes the first.
+type WindowCoder interface {
+	Coder
+	BatchWindows(examples []Example, windows []int) (Batch, error)
+}
+
+const (
+	maxStride  = 128     // greatest number of tokens that two windows share
+	maxWindows = 1 << 14 // greatest number of windows of a source
+)
+
+// Windows returns the windows in which a model for KindQA reads a source. A window has at most MaxLen ids. Two windows
+// next to each other share 128 tokens of the context, or MaxLen/2 if that is less. If a long question leaves no more
+// room than that, or if there would be more than 16,384 windows, they share half of the room.
+func (r *Rule) Windows(source string) ([]Window, error) {
+	question, context, ok := strings.Cut(source, "\t")
+	if !ok || strings.TrimSpace(question) == "" || strings.TrimSpace(context) == "" || strings.Contains(context, "\t") {
+		return nil, fmt.Errorf("it must be a question and a context with one tab between them, got %.100q", source)
+	}
+	var whole Window
+	var after []int // ids after the context
+	var err error
+	if p, ok := r.Source.(*tokenizer.Pipeline); ok && r.Published != (Published{}) {
+		whole, after, err = r.publishedWindow(p, question, context)
+	} else if whole.IDs, err = r.Source.Encode(question); err == nil {
+		whole.IDs = append(whole.IDs, r.Source.Len()) // see pairTokenizer
+		whole.Context = len(whole.IDs)
+		whole.Tokens, err = r.Source.Tokenize(context, tokenizer.Options{})
+	}
+	if err != nil {
+		return nil, err
+	}
+	n, before := len(whole.Tokens), whole.IDs
+	room := r.MaxLen - len(before) - len(after)
+	if n == 0 {
+		return nil, errors.New("the tokenizer has no token for the context")
+	}
+	if room < 1 {
+		return nil, fmt.Errorf("the question leaves no room for the context: with special tokens it has %d tokens, and the model reads %d at once", len(before)+len(after), r.MaxLen)
+	}
+	shared := min(maxStride, r.MaxLen/2)
+	if room <= shared || (n-room)/(room-shared) > maxWindows {
+		shared = room / 2
+	}
+	if (n-room)/(room-shared) > maxWindows {
+		return nil, fmt.Errorf("the context has %d tokens, and the question leaves room for %d at once: at most %d parts are read", n, room, maxWindows)
+	}
+	var windows []Window
+	for start, end := 0, 0; end < n; start += room - shared {
+		end = min(start+room, n)
+		w := whole
+		w.IDs, w.Tokens = append([]int(nil), before...), whole.Tokens[start:end]
+		for _, t := range w.Tokens {
+			w.IDs = append(w.IDs, t.ID)
+		}
+		w.IDs = append(w.IDs, after...)
+		if whole.Words != nil {
+			w.Words = whole.Words[start:end]
+		}
+		windows = append(windows, w)
+	}
+	return windows, nil
+}
+
+// publishedWindow returns the tokens of a source in one window, which has only the IDs before the context, and the ids
+// after it.
+func (r *Rule) publishedWindow(p *tokenizer.Pipeline, question, context string) (whole Window, after []int, err error) {
+	input, err := p.WithLimit(0).Input(question, context)
+	for i, t := range input.Tokens {
+		switch {
+		case input.Texts[i] == 1:
+			whole.Tokens, whole.Words = append(whole.Tokens, t), append(whole.Words, input.Words[i])
+		case whole.Tokens == nil:
+			whole.IDs = append(whole.IDs, t.ID)
+		default:
+			after = append(after, t.ID)
+		}
+		err = cmp.Or(err, r.Published.known([]int{t.ID}))
+	}
+	whole.Template, whole.Context = err == nil && len(input.Texts) > 0 && input.Texts[0] < 0, len(whole.IDs)
+	return whole, after, err
+}
+
+// Place returns the positions in IDs of the first and the last token of the part of the context from byte start to
+// before byte end. It returns false if the window doesn't have all of this part.
+func (w *Window) Place(start, end int) (first, last int, ok bool) {
+	n := len(w.Tokens)
+	if w.Tokens[0].Start > start || w.Tokens[n-1].End < end {
+		return 0, 0, false
+	}
+	for last = n - 1; last > 0 && w.Tokens[last-1].End >= end; last-- {
+	}
+	for first < last && w.Tokens[first+1].Start <= start {
+		first++
+	}
+	return w.Context + first, w.Context + last, true
+}
+
+// AnswersOf returns the texts of an answer of KindQA, and the byte of the context at which each begins, or −1 if the
+// answer doesn't say so. It returns none if the context has no answer.
+func AnswersOf(answer string) (texts []string, starts []int) {
+	for parts := strings.Split(answer, "\t"); len(parts) > 0 && parts[0] != ""; parts = parts[min(2, len(parts)):] {
+		start := -1
+		if len(parts) > 1 {
+			if n, err := strconv.Atoi(parts[1]); err == nil {
+				start = n
+			}
+		}
+		texts, starts = append(texts, parts[0]), append(starts, start)
+	}
+	return texts, starts
+}
+
+// answerCoder is the Coder of KindQA. A row's inputs are the Window of the example, then padding. Its targets are the
+// positions of the first and the last token of the first answer, or 0 and 0 if the window doesn't have all of it.
+type answerCoder struct{ coder }
+
+func newAnswerCoder(c coder) (Coder, error) {
+	if !c.rule.Pairs {
+		return nil, errors.New("a rule of kind qa needs Pairs: a source is a question and a context")
+	}
+	c.layout = c.sequenceLayout(2)
+	c.layout.TargetLen = 2
+	return &answerCoder{c}, nil
+}
+
+func (a *answerCoder) Batch(examples []Example) (Batch, error) {
+	return a.BatchWindows(examples, make([]int, len(examples)))
+}
+
+func (a *answerCoder) BatchWindows(examples []Example, numbers []int) (Batch, error) {
+	return a.batch(examples, func(b *Batch, row int, e Example) error {
+		windows, err := a.rule.Windows(e.Source)
+		if err != nil {
+			return a.errorf("source %.100q: %w", e.Source, err)
+		}
+		w := windows[numbers[row]]
+		b.Lengths[row] = copy(b.Inputs[row*b.Len:], w.IDs)
+		targets := b.Targets[2*row:][:2]
+		targets[0], targets[1] = 0, 0
+		texts, starts := AnswersOf(e.Answer)
+		if texts == nil {
+			return nil
+		}
+		_, context, _ := strings.Cut(e.Source, "\t")
+		start := starts[0]
+		if start < 0 {
+			start = strings.Index(context, texts[0])
+		}
+		if start < 0 || start > len(context) || !strings.HasPrefix(context[start:], texts[0]) {
+			return a.errorf("the answer %.100q isn't in the context at byte %d", texts[0], start)
+		}
+		if first, last, ok := w.Place(start, start+len(texts[0])); ok {
+			targets[0], targets[1] = first, last
+		}
+		return nil
+	})
+}
+
+func (a *answerCoder) Answer([]int) (string, error) {
+	return "", errors.New("the answer of a rule of kind qa is a part of its source, which targets alone don't have")
+}
