@@ -162,7 +162,7 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 		if source < 0 && p.language != nil && folder.IsLanguage(p.pipeline.Tokens[t.ID]) {
 			t.ID = *p.language
 		}
-		input.add(t, source, typ, word)
+		input.add(t, source, word, typ)
 	})
 	if err != nil {
 		return Input{}, err
