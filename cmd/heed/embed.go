@@ -24,7 +24,7 @@ import (
 // An embedding is one call of heed embed.
 type embedding struct {
 	textFile
-	out, prompt string // values of --out and --prompt-name
+	out string // value of --out
 }
 
 func newEmbed() *cobra.Command {

@@ -114,8 +114,11 @@ func TestTrainEvalPredict(t *testing.T) {
 			kind, does := judge.KindOf(&c.Config), c.Describe()
 			s, history := readRun(t, dir)
 			whole := kind.Score.Name // score of all validation rows together
-			if does.Predict != nil {
+			switch {
+			case does.Predict != nil:
 				whole = "mrr"
+			case c.Task.Kind == data.KindQA:
+				whole = "exact_match"
 			}
 			if s.Task != name || s.Seed != math.MaxUint64 || s.Epochs != 3 || len(history) != 3 || s.StoppedEarly || s.Params < 1000 {
 				t.Errorf("the summary is %+v, with a history of %d epochs, want 3 epochs of the task %s", s, len(history), name)

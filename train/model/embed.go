@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/setting"
 )
 
@@ -107,19 +106,10 @@ func (m *Model) Similarity() string {
 // Sum returns a checksum of what the model's answers depend on: the weights, the settings and the tokenizer of the
 // folder that it was opened from. It reads the weights again.
 func (m *Model) Sum() (string, error) {
-	if m.start == nil {
+	if m.sum == nil {
 		return "", errors.New("the model has no folder yet")
 	}
-	weights, err := m.start.sum()
-	sums := []any{weights, m.int8}
-	switch s := m.start.(type) {
-	case runStart:
-		sums = append(sums, s.id())
-	case interface{ archive() ([]byte, error) }:
-		files, failed := s.archive()
-		sums, err = append(sums, runfolder.Sum(files)), cmp.Or(err, failed)
-	}
-	return runfolder.JSONSum(sums), err
+	return m.sum()
 }
 
 // SetPrompt chooses the text that Embed puts before each text, by its name in the folder's

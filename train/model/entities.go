@@ -12,7 +12,6 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/logit"
-	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 )
 
@@ -114,12 +113,6 @@ func meanTag(pieces []piece) (tag int, score float64) {
 
 // An entityFinder is the network of a published model that gives each piece of a text a tag.
 type entityFinder struct{ classifier }
-
-// A window is a part of an input that the model reads at once.
-type window struct {
-	input tokenizer.Input
-	start int // number of the input's tokens before it, without special ones
-}
 
 // stride is the number of tokens that two windows share, unless that is more than half of them.
 const stride = 128
@@ -248,18 +241,4 @@ func once(spans []Span) []Span {
 		}
 	}
 	return kept
-}
-
-// checkEntities returns a *ConfigError if a model of this configuration can't use PredictOptions.Entities.
-func (c *Config) checkEntities(name string) error {
-	if name == "" {
-		return nil
-	}
-	if !c.opensTags() {
-		return setting.Errorf("%s is for published models that tag the pieces of a text, not for the task %s", setting.Path("entities"), c.Task.Name)
-	}
-	if _, err := EntityRules.Index("rule for entities", name); err != nil {
-		return setting.As(err)
-	}
-	return nil
 }

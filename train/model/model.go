@@ -1,16 +1,13 @@
 package model
 
 import (
-	"errors"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/linear/beside"
 	"github.com/heed-go/heed/internal/logit"
-	"github.com/heed-go/heed/internal/oov"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -47,11 +44,11 @@ type Model struct {
 	layout data.Layout
 	free   freeList
 
-	start     start           // the folder that the weights are from; nil before there is one
-	published *publishedStart // the folder of the published model that this one is or began as; otherwise nil
-	adapter   *layers.Adapter // for a Tune of lora, while the run trains; an opened model has it in its Params
-	prompt    string          // Embed puts it before each text, and so do answers of a published model with a decoder
-	language  string          // the code of an answer's language, if it begins a text
+	sum       func() (string, error) // see Sum; nil before the weights are from a folder
+	published *publishedStart        // the folder of the published model that this one is or began as; otherwise nil
+	adapter   *layers.Adapter        // for a Tune of lora, while the run trains; an opened model has it in its Params
+	prompt    string                 // Embed puts it before each text, and so do answers of a published model with a decoder
+	language  string                 // the code of an answer's language, if it begins a text
 
 	int8 bool // the weights become int8 while they are loaded
 
@@ -62,59 +59,6 @@ type Model struct {
 	// table has the embedding of each id, (Tokens, Dim), if the network's function forward accepts embeddings
 	// (B, Len, Dim) in place of ids. Otherwise it is nil.
 	table *layers.Param
-}
-
-// encode returns a batch that has only this input, and an Answer without Text: the fields that don't need the model.
-func (m *Model) encode(input string) (data.Batch, Answer) {
-	b, err := m.Coder.Batch([]data.Example{{Source: m.source(input)}})
-	return b, m.unanswered(input, err)
-}
-
-// source returns an input with what a published translator reads before it.
-func (m *Model) source(input string) string {
-	if m.published != nil && m.Config.about().decoder {
-		return m.language + m.prompt + input
-	}
-	return input
-}
-
-// unanswered returns an Answer without Text to an input. If the model can't read it, the error says why.
-func (m *Model) unanswered(input string, err error) Answer {
-	source, _ := m.Coder.Tokenizers()
-	if m.Config.Published() {
-		source = m.Config.Task.SourceTokenizer() // counts special tokens, too
-	}
-	ids, some, _ := oov.Count(source, m.source(input))
-	unknown := oov.Strange(source, ids, some)
-	if err != nil {
-		unknown = unknown && source.Unknown() >= 0 || errors.As(err, new(*tokenizer.UnknownSymbolError))
-		return Answer{Input: input, Unknown: unknown, Err: &InputError{input, err}}
-	}
-	return Answer{Input: input, Unknown: unknown && source.Unknown() >= 0, Cut: ids > m.layout.Len}
-}
-
-// queries returns the queries of an input: one, unless the network reads it in windows. If the model can't read the
-// input, there are none, and the Answer has the error.
-func (m *Model) queries(input string) ([]query, Answer) {
-	if w, ok := m.Network.(windowed); ok {
-		list, err := w.windows(input)
-		a := m.unanswered(input, err)
-		a.Cut = false
-		return list, a
-	}
-	b, a := m.encode(input)
-	if a.Err != nil {
-		return nil, a
-	}
-	return []query{m.query(b)}, a
-}
-
-// Cuts reports whether the model answers an input, but ignores a part of it, because the input is longer than the
-// model's context of MaxLen symbols. If an answer is one label or number, it ignores the end or, as Describe says,
-// the beginning: of the input or, for pairs, of the longer text.
-func (m *Model) Cuts(input string) bool {
-	_, a := m.queries(input)
-	return a.Cut
 }
 
 // Trained returns the parameters that the run trains and saves. Unless it trains only a part of a model, these are all,

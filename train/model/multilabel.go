@@ -109,14 +109,6 @@ func (l labeller) answer(c choice, a *Answer) error {
 	return nil
 }
 
-// likeliest returns the n labels with the highest scores.
-func likeliest(scores []LabelScore, n int) (top []Alternative) {
-	for _, s := range scores[:min(n, len(scores))] {
-		top = append(top, Alternative{Text: s.Label, LogProb: math.Log(s.Score)})
-	}
-	return top
-}
-
 // thresholdsKey is the key of a run's thresholds in the metadata of its weights. Its text is a list in JSON.
 const thresholdsKey = "heed.thresholds"
 

@@ -29,14 +29,6 @@ type network interface {
 	answer(c choice, a *Answer) error
 }
 
-// A windowed network reads a long input in parts.
-type windowed interface {
-	// windows returns queries for all parts of an input, in order. The method join completes the input's answer from
-	// them, after the predictor has set their outputs.
-	windows(input string) ([]query, error)
-	join(windows []query, o PredictOptions, a *Answer) error
-}
-
 // A mixer is a network whose answers are mixed with those of a linear model.
 type mixer interface {
 	// mixed returns the choices of a query: from its output, unless the linear model alone answers, and from the linear

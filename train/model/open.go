@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -163,12 +164,26 @@ func (m *Model) Load(dir string) error {
 
 // readStart reads the weights of a start, and what else the model needs.
 func (m *Model) readStart(s start) error {
-	m.start = s
+	m.sum = func() (string, error) { return sumOf(s, m.int8) }
 	loaded, err := s.load(m.Trained(), nil)
 	if err == nil {
 		err = s.complete(m, loaded.Metadata)
 	}
 	return err
+}
+
+// sumOf returns a checksum of the files of a start that answers depend on.
+func sumOf(s start, int8 bool) (string, error) {
+	weights, err := s.sum()
+	sums := []any{weights, int8}
+	switch s := s.(type) {
+	case runStart:
+		sums = append(sums, s.id())
+	case interface{ archive() ([]byte, error) }:
+		files, failed := s.archive()
+		sums, err = append(sums, runfolder.Sum(files)), cmp.Or(err, failed)
+	}
+	return runfolder.JSONSum(sums), err
 }
 
 // complete sets the published folder of the model, and its prompt.

@@ -4,39 +4,12 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/setting"
 )
-
-// PredictOptions are the options of PredictAll.
-type PredictOptions struct {
-	// Beam is the width of the beam search for seq2seq: see decode.BeamOptions. It is at most MaxBeam. 1 means greedy
-	// search, which takes the likeliest symbol each time, and 0 the num_beams of a published model, or 1. For other
-	// kinds, it must be 0 or 1.
-	Beam int
-
-	// Top is the number of likeliest answers in Answer.Top: classes, next symbols of a text, or sequences. For seq2seq,
-	// tagging and masked text, it is at most MaxBeam. For seq2seq, the beam is at least Top wide, so Top may change the
-	// answer. For other kinds, it doesn't. The probabilities of all classes add up to 1. For multilabel, these are the
-	// labels with the highest scores.
-	Top int
-
-	// Entities is for published models that tag the pieces of a text, and says how tags become entities: the name of
-	// one of the EntityRules. Empty means words.
-	Entities string
-
-	// NoAnswer is for qa. It allows the answer "", that the context has no answer. A model that learned such questions
-	// always may say so.
-	NoAnswer bool
-
-	// Threshold chooses between two labels. The answer then comes first in Answer.Top, even if it is less likely.
-	Threshold Threshold
-
-	// Labels, if not nil, are the labels to choose among in place of the model's own.
-	Labels *Labels
-}
 
 // Predict returns the model's answer to an input: a number, or the likeliest sequence, label or tags; for text, the
 // likeliest next character or token; for masked text, the input with the likeliest symbols in place of its masks. Bytes
@@ -48,6 +21,14 @@ func (m *Model) Predict(input string) (string, error) {
 		return "", err
 	}
 	return answers[0].Text, answers[0].Err
+}
+
+// DefaultBeam returns the Beam of PredictOptions without one.
+func (m *Model) DefaultBeam() int {
+	if m.published == nil || !m.Config.about().decoder {
+		return 1
+	}
+	return m.published.model.Search.Beams
 }
 
 // PredictAll answers each input as Predict does. It puts inputs of similar length into batches, and runs up to
@@ -113,7 +94,13 @@ func (o *PredictOptions) check(m *Model) error {
 	if o.Top < 0 || o.Top > d.Top {
 		return setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
 	}
-	return cmp.Or(o.Threshold.check(m.Config), m.Config.checkEntities(o.Entities))
+	if o.Entities != "" && d.Entities == nil {
+		return setting.Errorf("%s is for published models that tag the pieces of a text, not for the task %s", setting.Path("entities"), m.Config.Task.Name)
+	}
+	if o.Entities != "" && !slices.Contains(d.Entities, o.Entities) {
+		return setting.Errorf("%s must be one of %s, got %.100q", setting.Path("entities"), strings.Join(d.Entities, ", "), o.Entities)
+	}
+	return o.Threshold.check(m.Config)
 }
 
 // read asks the network about each input, and the linear model if their answers are mixed. The queries have the fields
@@ -171,6 +158,14 @@ func (m *Model) addLinear(ctx context.Context, inputs []string, rows []query) er
 		rows[i].linear = scores[i][:min(n*each, len(scores[i]))]
 	}
 	return nil
+}
+
+// A windowed network reads a long input in parts.
+type windowed interface {
+	// windows returns queries for all parts of an input, in order. The method join completes the input's answer from
+	// them, after the predictor has set their outputs.
+	windows(input string) ([]query, error)
+	join(windows []query, o PredictOptions, a *Answer) error
 }
 
 // answer sets the answers from the choices of their queries.

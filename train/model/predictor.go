@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/logit"
 )
 
@@ -32,6 +33,12 @@ type query struct {
 	output  []float32     // of the network: (answers, classes) or a number
 	choices []choice      // likeliest first
 	part    window        // for tags of a published model: the part of the input that ids has
+}
+
+// A window is a part of an input that the model reads at once.
+type window struct {
+	input tokenizer.Input
+	start int // number of the input's tokens before it, without special ones
 }
 
 // A choice is an answer as a network computes it: targets with the logarithm of their probability, a number

@@ -16,7 +16,7 @@ import (
 )
 
 // spanHead answers a question with a part of its context.
-type spanHead struct{ bare }
+type spanHead struct{}
 
 func (spanHead) about() facts {
 	return facts{kind: data.KindQA, use: "predict", rows: true, pairs: true, top: MaxBeam, units: "characters, tokens, words, bpe"}

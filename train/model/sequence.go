@@ -124,14 +124,6 @@ func (t translator) predictor(s batchShape) (predictor, error) {
 	}, nil
 }
 
-// DefaultBeam returns the Beam of PredictOptions without one.
-func (m *Model) DefaultBeam() int {
-	if m.published == nil || !m.Config.about().decoder {
-		return 1
-	}
-	return m.published.model.Search.Beams
-}
-
 // SetLanguages chooses the languages of the texts and of the answers of a published model that knows several, by codes
 // such as en_XX or fra. With an empty code, the language stays as the folder says. SetLanguages returns a *ConfigError
 // if the model doesn't know a language. Don't call it at the same time as other methods.

@@ -63,7 +63,7 @@ func TestExtremes(t *testing.T) {
 	writes, text := openedFolder(t, "llama"), filepath.Join(t.TempDir(), "text.txt")
 	write(t, text, "a text of some words")
 	type longest struct{ MaxLen int }
-	results := []string{"Alternative", "Answer", "AttentionLayer", "Beyond", "Contribution", "Count", "Generated", "Judged", "Report", "Run", "Score", "Scores", "Side", "Span", "Summary", "Task", "TextScore"}
+	results := []string{"Alternative", "Answer", "AttentionLayer", "Beyond", "Contribution", "Count", "Generated", "Judged", "Report", "Run", "Score", "Scores", "SearchMatch", "SearchRow", "Side", "Span", "Summary", "Task", "TextScore"}
 	extremes.Run(t, results,
 		extremes.Of(config(rule), fitted),
 		extremes.Of(sgd.Training.Optimizer, func(c optim.Config) ([]float64, error) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/train/model"
 )
 
 // openAI answers the requests of OpenAI's API.
@@ -109,18 +108,6 @@ func (a *openAI) post(fields, input string, answer func(w http.ResponseWriter, r
 		}
 		return badInput(err, input)
 	}}
-}
-
-// badInput returns err, with the status 400 if it is about the input, which is the field of this name, or about a
-// setting.
-func badInput(err error, input string) error {
-	if wrong := (*model.InputError)(nil); errors.As(err, &wrong) {
-		err = setting.Errorf("%s: %w", setting.Path(input), wrong.Err)
-	}
-	if errors.As(err, new(*model.ConfigError)) && !errors.As(err, new(*statusError)) {
-		return &statusError{status: http.StatusBadRequest, err: err}
-	}
-	return err
 }
 
 // models lists the model or, if the path has its name, describes it.

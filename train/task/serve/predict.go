@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/heed-go/heed/internal/apart"
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 )
@@ -254,6 +255,18 @@ func (h *Handler) recovered(f func() error) error {
 	if errors.Is(err, apart.ErrGoexit) || errors.As(err, new(*apart.Panic)) {
 		h.options.ErrorLog.Printf("panic in the model: %v", err)
 		err = errors.New("the model failed on this request: see the service's log")
+	}
+	return err
+}
+
+// badInput returns err, with the status 400 if it is about the input, which is the field of this name, or about a
+// setting.
+func badInput(err error, input string) error {
+	if wrong := (*model.InputError)(nil); errors.As(err, &wrong) {
+		err = setting.Errorf("%s: %w", setting.Path(input), wrong.Err)
+	}
+	if errors.As(err, new(*model.ConfigError)) && !errors.As(err, new(*statusError)) {
+		return &statusError{status: http.StatusBadRequest, err: err}
 	}
 	return err
 }
