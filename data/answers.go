@@ -47,8 +47,8 @@ const (
 // room than that, or if there would be more than 16,384 windows, they share half of the room.
 func (r *Rule) Windows(source string) ([]Window, error) {
 	question, context, ok := strings.Cut(source, "\t")
-	if !ok || strings.TrimSpace(question) == "" || strings.TrimSpace(context) == "" || strings.Contains(context, "\t") {
-		return nil, fmt.Errorf("it must be a question and a context with one tab between them, got %.100q", source)
+	if !ok || strings.TrimSpace(question) == "" || strings.TrimSpace(context) == "" {
+		return nil, fmt.Errorf("it must be a question and a context with a tab between them, got %.100q", source)
 	}
 	var whole Window
 	var after []int // ids after the context

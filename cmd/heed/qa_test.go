@@ -19,6 +19,6 @@ func TestQuestions(t *testing.T) {
 	must.Have(t, succeed(t, "predict", dir, "--data="+file, "--top=2"), `,"answer":"Berlin café","start":0,"end":12,"probability":0.1751,"answer_2":"Berlin","probability_2":0.1256}`)
 	must.Have(t, succeed(t, "eval", dir, "--data="+file), "Exact match: 0.0000 (0 of 1 question;", "F1: 0.6667")
 	must.Have(t, succeed(t, "eval", dir, "--data="+file, "--json", "--no-answer"), `"score":"exact_match","value":0,"right":0,"total":1,"unit":"questions"`, `"f1":0.66`)
-	fail(t, heed("predict", dir, "Where?"), 2, "it must be a question and a context with one tab between them")
+	fail(t, heed("predict", dir, "Where?"), 2, "it must be a question and a context with a tab between them")
 	fail(t, heed("predict", ran(t), "abc", "--no-answer"), 2, "--no-answer is for models that find answers in texts, not for the task reverse")
 }

@@ -18,6 +18,11 @@ func TestRank(t *testing.T) {
 	prints(t, all, "rank", dir, "the cat", "a dog", "who sat\non", "a cat")
 	prints(t, all, "rank", dir, "the cat", "--data", rows, "--column=body")
 	prints(t, strings.SplitAfter(all, "\n")[0], "rank", dir, "the cat", "--data", rows, "--column=body", "--top=1")
+	write(t, rows, "name,body\nx,a dog\ny,\n")
+	if out := succeed(t, "rank", dir, "the cat", "--data", rows, "--column=body"); out != succeed(t, "rank", dir, "the cat", "a dog", "") {
+		t.Errorf("an empty row: got %q", out)
+	}
+	write(t, rows, "name,body\nx,a dog\ny,\"who sat\non\"\nz,a cat\n")
 	withText(t, "a dog\nwho sat on\na cat\n")
 	prints(t, strings.Replace(all, "\\n", " ", 1), "rank", dir, "the cat")
 	out := succeed(t, "rank", dir, "the cat", "a dog", "who sat\non", "--json")

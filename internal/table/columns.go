@@ -29,6 +29,7 @@ type Column struct {
 	Names []string // names that a header may use for it, the likeliest first; case and spaces around a name make no difference
 	One   bool     // a row has one label: in JSONL, an array of several or none is an error that wraps ErrSeveral, and so are several in fastText
 	Empty bool     // a field may be empty; Check must then replace it
+	Tabs  bool     // a field keeps its tabs if Join joins it; otherwise, they become spaces
 	Raw   bool     // an array or an object in JSONL is taken as JSON
 
 	// Several, if it isn't empty, stands between the labels of a row, which may have any number of them: texts of an

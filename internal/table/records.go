@@ -198,8 +198,10 @@ func (r *Records) judge(fields []string) error {
 		r.wanted = append(r.wanted, field)
 	}
 	if first, end := r.options.Join[0], r.options.Join[1]; end > 0 {
-		for i := range r.wanted[first:end] {
-			r.wanted[first+i] = strings.ReplaceAll(r.wanted[first+i], "\t", " ")
+		for i := first; i < end; i++ {
+			if !r.options.Known[i].Tabs {
+				r.wanted[i] = strings.ReplaceAll(r.wanted[i], "\t", " ")
+			}
 		}
 		r.wanted = slices.Replace(r.wanted, first, end, strings.Join(r.wanted[first:end], "\t"))
 	}

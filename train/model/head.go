@@ -104,11 +104,15 @@ func (c *Config) Describe() Description {
 	if c.chats() {
 		d.Use = "chat"
 	}
+	name := c.Task.Name
+	if c.Opened() {
+		name = string(c.Task.Kind)
+	}
 	cannot := func(can bool, why string) error {
 		if can {
 			return nil
 		}
-		return fmt.Errorf("the model is for the task %s, %s: use heed %s", c.Task.Name, why, d.Use)
+		return fmt.Errorf("the model is for the task %s, %s: use heed %s", name, why, d.Use)
 	}
 	d.Generate = cannot(f.causal, "and only text models generate text")
 	d.Embed = cannot(f.vectors || f.masks, "and only models of kind embed or mlm embed texts")

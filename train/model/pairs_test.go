@@ -106,7 +106,7 @@ func TestPairErrors(t *testing.T) {
 		return err
 	}
 	must.Fail(t, rank(cross, -1), "top must be at least 1, or 0 for all, got -1")
-	must.Fail(t, rank(inference, 0), "the model is for the task bert, and only models that score two texts rank documents: use heed predict")
+	must.Fail(t, rank(inference, 0), "the model is for the task classification, and only models that score two texts rank documents: use heed predict")
 	must.Fail(t, rank(labelModel(t), 0), "only models that score two texts")
 	label := func(m *Model, o PredictOptions) error {
 		_, err := m.PredictAll(t.Context(), nil, o)

@@ -9,6 +9,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // Predict returns the model's answer to an input: a number, or the likeliest sequence, label or tags; for text, the
@@ -98,7 +99,7 @@ func (o *PredictOptions) check(m *Model) error {
 		return setting.Errorf("%s is for published models that tag the pieces of a text, not for the task %s", setting.Path("entities"), m.Config.Task.Name)
 	}
 	if o.Entities != "" && !slices.Contains(d.Entities, o.Entities) {
-		return setting.Errorf("%s must be one of %s, got %.100q", setting.Path("entities"), strings.Join(d.Entities, ", "), o.Entities)
+		return setting.Errorf("%s must be one of %s, got %.100q%s", setting.Path("entities"), strings.Join(d.Entities, ", "), o.Entities, text.DidYouMean(o.Entities, d.Entities))
 	}
 	return o.Threshold.check(m.Config)
 }

@@ -31,7 +31,7 @@ var qaKind = answering{common{facts{
 	name: data.KindQA, help: "the part of a context that answers a question, in a file",
 	format: &rows.Format{Windows: true, Columns: []table.Column{
 		{Role: "question", Names: []string{"question", "query"}},
-		{Role: "context", Names: []string{"context", "passage", "paragraph", "text", "document"}},
+		{Role: "context", Names: []string{"context", "passage", "paragraph", "text", "document"}, Tabs: true},
 		{Role: "answer", Names: []string{"answer", "answers", "answer_text"}, Empty: true, Raw: true},
 	}},
 	pairs: true, together: true,

@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"strings"
@@ -54,6 +55,19 @@ func TestQuestions(t *testing.T) {
 	}
 	m := must.Get(Open(dir))(t)
 	context := strings.Repeat("so on ", 50) + "red é cat3, blue dog1."
+	tabs := "so on\tred\tcat3, blue dog1."
+	answered := must.Get(m.PredictAll(t.Context(), []string{"where is blue?\t" + tabs}, PredictOptions{}))(t)[0]
+	if answered.Err != nil || tabs[answered.Part.Start:answered.Part.End] != answered.Text {
+		t.Errorf("a context with tabs: got %+v", answered)
+	}
+	file := filepath.Join(t.TempDir(), "tabs.jsonl")
+	write(t, file, fmt.Sprintf("{\"question\": \"where is blue?\", \"context\": %q}\n", tabs))
+	must.Do(t, PredictFile(t.Context(), m, file, io.Discard, PredictOptions{}, nil, func(_ int, a Answer) []any {
+		if a.Err != nil || a.Text != answered.Text || *a.Part != *answered.Part {
+			t.Errorf("a row with tabs: got %+v, want %+v", a, answered)
+		}
+		return nil
+	}))
 	inputs := []string{"where is blue?\t" + context, "where is red?\t603 " + strings.Repeat("so on ", 6) + " only blue dog3."}
 	answers := must.Get(m.PredictAll(t.Context(), inputs, PredictOptions{Top: 3}))(t)
 	if a := answers[0]; a.Text != "dog1" || context[a.Part.Start:a.Part.End] != "dog1" || a.Cut || m.Cuts(inputs[0]) || len(a.Top) != 3 {
@@ -66,7 +80,7 @@ func TestQuestions(t *testing.T) {
 	if text := r.String(); r.Extracts.ExactMatch() != *s.ValScore || !strings.Contains(text, "Exact match: ") || !strings.Contains(text, "F1: ") || !strings.Contains(text, "Without an answer: ") {
 		t.Errorf("got %s, want the exact match %v", text, *s.ValScore)
 	}
-	must.Refuse(m.Predict("where is blue?"))(t, "a question and a context with one tab between them")
+	must.Refuse(m.Predict("where is blue?"))(t, "a question and a context with a tab between them")
 }
 
 // Rows may say where answers begin, in characters, and may have several or none.

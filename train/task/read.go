@@ -179,17 +179,18 @@ func readsRows(m *model.Model) (Config, error) {
 	return *configOf(m), m.Config.Describe().Rows
 }
 
-// openTexts opens a file to read the texts of one column.
-func openTexts(m *model.Model, file string) (*table.Records, error) {
-	s := &m.Config.Data
-	return table.Open(file, table.Options{Columns: s.Columns, Known: []table.Column{textColumn}, Header: s.Header, Quotes: s.Quotes, Encoding: s.Encoding})
+// openTexts opens a file to read the texts of one column, which may be empty or not.
+func openTexts(m *model.Model, file string, empty bool) (*table.Records, error) {
+	s, column := &m.Config.Data, textColumn
+	column.Empty = empty
+	return table.Open(file, table.Options{Columns: s.Columns, Known: []table.Column{column}, Header: s.Header, Quotes: s.Quotes, Encoding: s.Encoding})
 }
 
 // EmbedFile embeds a column of a file of rows: see data.Settings, of which m.Config.Data has the Columns, the Header
 // and the Encoding. It calls do with the texts and the vectors of some thousand rows at a time, in the order of the
 // rows. It returns an error at a bad row, so that no vector is missing, and the errors of Embed and of do.
 func EmbedFile(ctx context.Context, m *model.Model, file string, do func(texts []string, vectors [][]float32) error) error {
-	return eachTexts(m, file, func(texts []string) error {
+	return eachTexts(m, file, false, func(texts []string) error {
 		vectors, _, err := m.Embed(ctx, texts)
 		if err == nil {
 			err = do(texts, vectors)
@@ -198,11 +199,11 @@ func EmbedFile(ctx context.Context, m *model.Model, file string, do func(texts [
 	})
 }
 
-// ReadTexts returns the texts of a column of a file of rows, which it reads as EmbedFile does. It returns an error if
-// the memory is too small for them.
+// ReadTexts returns the texts of a column of a file of rows, which it reads as EmbedFile does, but texts may be empty.
+// It returns an error if the memory is too small for them.
 func ReadTexts(m *model.Model, file string) (all []string, err error) {
 	size := 0
-	err = eachTexts(m, file, func(texts []string) error {
+	err = eachTexts(m, file, true, func(texts []string) error {
 		for _, text := range texts {
 			size += len(text) + 64 // a string and its place among others
 		}
@@ -213,8 +214,8 @@ func ReadTexts(m *model.Model, file string) (all []string, err error) {
 }
 
 // eachTexts calls do with the texts of some thousand rows at a time.
-func eachTexts(m *model.Model, file string, do func(texts []string) error) error {
-	records, err := openTexts(m, file)
+func eachTexts(m *model.Model, file string, empty bool, do func(texts []string) error) error {
+	records, err := openTexts(m, file, empty)
 	if err != nil {
 		return err
 	}

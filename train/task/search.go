@@ -99,7 +99,7 @@ func OpenSearch(ctx context.Context, m *model.Model, file string) (*Search, erro
 
 // read reads the rows.
 func (s *Search) read(file string) error {
-	records, err := openTexts(s.model, file)
+	records, err := openTexts(s.model, file, false)
 	if err != nil {
 		return err
 	}
