@@ -128,10 +128,11 @@ func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (request p
 // maxTop returns the largest top of a request with one input, or 0 if answers have no alternatives. Classes are short,
 // but answers in units may be long.
 func (h *Handler) maxTop() int {
+	top := min(h.options.MaxTop, h.does.Top)
 	if h.does.Units != "" {
-		return min(h.options.MaxTop, h.options.MaxBeam)
+		top = min(top, h.options.MaxBeam)
 	}
-	return min(h.options.MaxTop, h.does.Top)
+	return top
 }
 
 // A job is the inputs of a request, which wait for their answers.

@@ -737,4 +737,9 @@ func TestEntities(t *testing.T) {
 	if r := must.Get(post(t.Context(), s.URL+"/predict", `{"input": "a", "entities": "frist"}`))(t); r.status != 400 || !strings.Contains(r.body, "entities must be one of words, first") {
 		t.Errorf("got %+v", r)
 	}
+	replied(t, s.URL+"/predict", `{"input": "a", "top": 1}`, 400, "the keys are entities, input")
+	page := must.Get(do(must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil))(t)))(t)
+	if strings.Contains(page.body, "Likeliest answers") {
+		t.Error("the page asks for alternatives, which this model doesn't have")
+	}
 }
