@@ -26,19 +26,19 @@ func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain DIR [TEXT...]",
 		Short: "Show the words that decided a label",
-		Long: `Print the label of each text, its probability, and the words that spoke for it (+) or against it (-), the
-strongest first. Without texts, heed explains each line of standard input. If several labels may be right,
-it explains the one with the highest score.
+		Long: `Print the likeliest label of each text or, with --label, that label; its probability; and the words that
+spoke for it (+) or against it (-), the strongest first. Without texts, heed explains each line of standard
+input.
 
 DIR is a model that classifies whole texts: a run folder or the folder of a published model. If it learned
 pairs, a text is two with a tab between them. The values of all words add up, nearly, to what the words
-changed in the label's logit minus the mean of all logits or, with --against, minus that label's. For a
-model of several labels, heed explains the likeliest one, by its own logit. The values are integrated
+changed in the label's logit minus the mean of all logits or, with --against, minus that label's. If a
+text may have several labels, it is the label's own logit. The values are integrated
 gradients, mixed with what leaving out a word changes in the linear model, if there is one. The pages of
 heed eval --out and of runs show the same values.
 
-With --json, a line is an object with input, answer, probability, label and words, in the order of the
-text: each has word, start, end and value. Put -- before texts that begin with a dash.`,
+With --json, a line is an object with input, answer, label, the label's probability, and words, in the order
+of the text: each has word, start, end and value. Put -- before texts that begin with a dash.`,
 		Example: `  heed explain runs/mails 'The parcel is late'
   heed explain runs/mails --label praise --against complaint --top 5 < mails.txt`,
 		Args: takes("a model folder, then texts or none to read standard input", cobra.MinimumNArgs(1)),
@@ -52,7 +52,7 @@ text: each has word, start, end and value. Put -- before texts that begin with a
 	}
 	f := cmd.Flags()
 	baseFlag(f)
-	f.StringVar(&e.label, "label", "", "label to explain (default: the answer)")
+	f.StringVar(&e.label, "label", "", "label to explain (default: the likeliest)")
 	f.StringVar(&e.against, "against", "", "label to compare it with (default: the mean of all)")
 	f.IntVar(&e.top, "top", 10, "number of words to print")
 	f.BoolVar(&e.asJSON, "json", false, "print a JSON object per text")
@@ -66,7 +66,7 @@ func (e *explanation) run(cmd *cobra.Command, dir string, texts []string) error 
 		return err
 	}
 	explain := func(texts []string) error {
-		answers, err := m.PredictAll(cmd.Context(), texts, model.PredictOptions{})
+		answers, err := m.PredictAll(cmd.Context(), texts, model.PredictOptions{Top: len(m.Config.Task.Classes)})
 		if err != nil {
 			return err
 		}
@@ -92,26 +92,24 @@ func (e *explanation) print(w io.Writer, m *model.Model, a model.Answer) error {
 	if a.Err != nil {
 		return a.Err
 	}
-	label, answer, p := cmp.Or(e.label, a.Text), a.Text, math.Exp(a.LogProb)
-	if a.Labels != nil { // labels are explained one at a time
-		label = cmp.Or(e.label, a.Scores[0].Label)
-		answer = label
-		if i := slices.IndexFunc(a.Scores, func(s model.LabelScore) bool { return s.Label == label }); i >= 0 {
-			p = a.Scores[i].Score
-		}
-	}
+	label := cmp.Or(e.label, a.Top[0].Text)
 	words, err := m.Explain(a.Input, label, e.against)
 	if err != nil {
 		return err
 	}
+	p := math.Exp(a.Top[slices.IndexFunc(a.Top, func(t model.Alternative) bool { return t.Text == label })].LogProb)
 	if e.asJSON {
-		line, err := text.JSON(map[string]any{"input": a.Input, "answer": a.Text, "probability": p, "label": label, "words": words})
+		answer := any(a.Text)
+		if a.Labels != nil {
+			answer = a.Labels
+		}
+		line, err := text.JSON(map[string]any{"input": a.Input, "answer": answer, "probability": p, "label": label, "words": words})
 		if err == nil {
 			_, err = w.Write(append(line, '\n'))
 		}
 		return err
 	}
-	fmt.Fprintf(w, "%s\t%.4f\n", quoted(answer), p)
+	fmt.Fprintf(w, "%s\t%.4f\n", quoted(label), p)
 	slices.SortStableFunc(words, func(a, b model.Contribution) int { return cmp.Compare(math.Abs(b.Value), math.Abs(a.Value)) })
 	for _, word := range words[:min(e.top, len(words))] {
 		fmt.Fprintf(w, "%+.2f\t%s\n", word.Value, text.EscapeExcept(word.Word, ""))

@@ -42,8 +42,8 @@ func TestExplain(t *testing.T) {
 			}
 			slices.SortStableFunc(want, func(a, b model.Contribution) int { return cmp.Compare(math.Abs(b.Value), math.Abs(a.Value)) })
 			printed := strings.Split(succeed(t, append([]string{"explain", dir, text, "--top=2"}, flags...)...), "\n")
-			if len(printed) != 4 || !strings.HasPrefix(printed[0], quoted(answer.Text)+"\t0.") && !strings.HasPrefix(printed[0], quoted(answer.Text)+"\t1.") {
-				t.Fatalf("heed explain prints %q, want the answer %q and two words", printed, answer.Text)
+			if len(printed) != 4 || !strings.HasPrefix(printed[0], quoted(test.label)+"\t0.") && !strings.HasPrefix(printed[0], quoted(test.label)+"\t1.") {
+				t.Fatalf("heed explain prints %q, want the label %q and two words", printed, test.label)
 			}
 			if word := strings.ReplaceAll(want[0].Word, "\x1b", `\x1b`); printed[1] != fmt.Sprintf("%+.2f\t%s", want[0].Value, word) {
 				t.Errorf("the first word is %q, want %+v", printed[1], want[0])
