@@ -78,6 +78,13 @@ func (s *searching) run(cmd *cobra.Command, dir string, queries []string) error 
 	if err := checkStdout(stdout, []string{s.path, vectors}); err != nil {
 		return err
 	}
+	var ranker *model.Model
+	if s.rank != "" { // before the texts are embedded, which takes time
+		var err error
+		if ranker, err = model.Open(s.rank); err != nil {
+			return err
+		}
+	}
 	line, end := wait(cmd, "Embedding")
 	defer func() { end() }()
 	m, err := openModel(cmd, dir)
@@ -89,13 +96,7 @@ func (s *searching) run(cmd *cobra.Command, dir string, queries []string) error 
 	if err != nil {
 		return wrongFlag(err, nil)
 	}
-	if s.rank != "" {
-		found.Ranker, err = model.Open(s.rank)
-	}
-	if err != nil {
-		return err
-	}
-	m.Progress = nil
+	found.Ranker, m.Progress = ranker, nil
 	end()
 	end = func() {}
 	answer := func(queries []string) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -55,4 +56,9 @@ func TestSearch(t *testing.T) {
 		rejected(t, heed(call...), 2, want)
 	}
 	fail(t, heed("search", dir, "--data", rows, "--column=subject", "a"), 1, "isn't in the header")
+	late := newFile(t, "late.csv", "body\na\n")
+	fail(t, heed("search", dir, "--data", late, "--rank=nowhere", "a"), 1, "nowhere: there is no such folder")
+	if _, err := os.Stat(late + ".vectors.npy"); err == nil {
+		t.Error("heed search embedded the texts before it opened the model that ranks")
+	}
 }

@@ -83,7 +83,7 @@ func OpenSearch(ctx context.Context, m *model.Model, file string) (*Search, erro
 	}
 	unfit := errors.Is(err, errUnfit)
 	if unfit {
-		noteAll(m, path, []string{fmt.Sprintf("%v: the texts are embedded again", err)})
+		noteAll(m, path, []string{fmt.Sprintf("%v, so heed embeds the texts again", err)})
 	}
 	if failed := s.embed(ctx); failed != nil {
 		return nil, failed
@@ -190,7 +190,7 @@ func (s *Search) load(path, sum string) error {
 	case string(head) != header(rows, width, kept, numbers):
 		return errForeign
 	case kept != sum:
-		return fmt.Errorf("%w is of other texts or another model", errUnfit)
+		return fmt.Errorf("%w has vectors of other texts or of another model", errUnfit)
 	case rows != len(s.rows) || info.Size() != int64(len(head))+int64(memory.Product(4, rows, width)):
 		return fmt.Errorf("%w is damaged: it has %d bytes", errUnfit, info.Size())
 	}

@@ -122,7 +122,7 @@ func TestSearchKept(t *testing.T) {
 		whole[:len(whole)-1]:                            "it is damaged: it has",
 		whole + "x":                                     "it is damaged: it has",
 		damaged(len(whole) - 3):                         "its numbers don't fit its checksum",
-		damaged(strings.Index(whole, "heed ") + 9):      "it is of other texts or another model",
+		damaged(strings.Index(whole, "heed ") + 9):      "it has vectors of other texts or of another model",
 		damaged(strings.Index(whole, "heed ") + 79):     "its numbers don't fit its checksum",
 		strings.Replace(whole, "(2, 16)", "(2, 17)", 1): "it is damaged: it has",
 		strings.Replace(whole, "(2, 16)", "(9, 16)", 1): "it is damaged: it has",
@@ -147,14 +147,14 @@ func TestSearchKept(t *testing.T) {
 	write(t, file, strings.Replace(rows, `"n": 1`, `"n": 3`, 1)) // not in the column of texts
 	open()
 	write(t, file, strings.Replace(rows, "fox", "f0x", 1))
-	open("of other texts or another model")
+	open("of other texts or of another model")
 	weights := filepath.Join(dir, "model.safetensors")
 	content := []byte(read(t, weights))
 	content[len(content)-2] ^= 1
 	must.Do(t, os.WriteFile(weights, content, 0o666))
-	open("of other texts or another model")
+	open("of other texts or of another model")
 	write(t, filepath.Join(dir, "config_sentence_transformers.json"), `{"prompts": {"passage": "passage: "}}`)
-	open("of other texts or another model")
+	open("of other texts or of another model")
 	if bytes.Equal([]byte(read(t, kept)), []byte(whole)) {
 		t.Error("the vectors of another model aren't kept")
 	}
