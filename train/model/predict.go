@@ -211,8 +211,9 @@ func (m *Model) complete(q query, o PredictOptions, a *Answer) error {
 			*a = chosen
 			a.LogProb = c.logProb
 		}
-		if a.Labels != nil && o.Top > 0 {
+		if a.Labels != nil {
 			a.Top = likeliest(a.Scores, o.Top)
+			break
 		}
 		if len(a.Top) == o.Top {
 			break
