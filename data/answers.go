@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,12 +17,13 @@ import (
 // that the context has none. Without a byte, the first occurrence of the text is meant.
 const KindQA Kind = "qa"
 
-// A Window is what a model reads of a question and its context: the question, and as much of the context as fits. See
-// Rule.Windows.
+// A Window is what a model reads of a question and its context: the question, and as much of the context as fits. For
+// tags of a published model, the context is the text, and there is no question. See Rule.Windows.
 type Window struct {
 	IDs      []int
 	Template bool              // the first of the IDs is a special token, and not the question's
 	Context  int               // index in IDs of the first token of the context
+	Before   int               // number of tokens of the context before those of the window
 	Tokens   []tokenizer.Token // those of the context; their parts count bytes of the context
 	Words    []int             // number of the word that each of the Tokens is a part of; nil if the tokenizer doesn't say
 }
@@ -42,18 +44,23 @@ const (
 	maxWindows = 1 << 14 // greatest number of windows of a source
 )
 
-// Windows returns the windows in which a model for KindQA reads a source. A window has at most MaxLen ids. Two windows
-// next to each other share 128 tokens of the context, or MaxLen/2 if that is less. If a long question leaves no more
-// room than that, or if there would be more than 16,384 windows, they share half of the room.
+// Windows returns the windows in which a model for KindQA, or a published one for KindTagging with Classes, reads a
+// source. A window has at most MaxLen ids. Two windows next to each other share 128 tokens of the context, or MaxLen/2
+// if that is less. If a long question leaves no more room than that, if there would be more than 16,384 windows, or for
+// short windows of KindTagging, they share half of the room. For KindTagging, the context may have no tokens; then there
+// is one window.
 func (r *Rule) Windows(source string) ([]Window, error) {
 	question, context, ok := strings.Cut(source, "\t")
-	if !ok || strings.TrimSpace(question) == "" || strings.TrimSpace(context) == "" {
+	tags := r.Kind == KindTagging
+	if !tags && (!ok || strings.TrimSpace(question) == "" || strings.TrimSpace(context) == "") {
 		return nil, fmt.Errorf("it must be a question and a context with a tab between them, got %.100q", source)
 	}
 	var whole Window
 	var after []int // ids after the context
 	var err error
-	if p, ok := r.Source.(*tokenizer.Pipeline); ok && r.Published != (Published{}) {
+	if p, ok := r.Source.(*tokenizer.Pipeline); tags {
+		whole, after, err = r.publishedWindow(p, source)
+	} else if ok && r.Published != (Published{}) {
 		whole, after, err = r.publishedWindow(p, question, context)
 	} else if whole.IDs, err = r.Source.Encode(question); err == nil {
 		whole.IDs = append(whole.IDs, r.Source.Len()) // see pairTokenizer
@@ -65,24 +72,32 @@ func (r *Rule) Windows(source string) ([]Window, error) {
 	}
 	n, before := len(whole.Tokens), whole.IDs
 	room := r.MaxLen - len(before) - len(after)
-	if n == 0 {
-		return nil, errors.New("the tokenizer has no token for the context")
+	if n == 0 && !(tags && len(before)+len(after) > 0) {
+		return nil, errors.New("the tokenizer has no token for it")
 	}
 	if room < 1 {
-		return nil, fmt.Errorf("the question leaves no room for the context: with special tokens it has %d tokens, and the model reads %d at once", len(before)+len(after), r.MaxLen)
+		return nil, fmt.Errorf("the question and special tokens leave no room for the context: they are %d tokens, and the model reads %d at once", len(before)+len(after), r.MaxLen)
 	}
 	shared := min(maxStride, r.MaxLen/2)
+	if tags {
+		shared = min(maxStride, room/2)
+	}
 	if room <= shared || (n-room)/(room-shared) > maxWindows {
 		shared = room / 2
 	}
 	if (n-room)/(room-shared) > maxWindows {
-		return nil, fmt.Errorf("the context has %d tokens, and the question leaves room for %d at once: at most %d parts are read", n, room, maxWindows)
+		return nil, fmt.Errorf("it has %d tokens, and there is room for %d at once: at most %d parts are read", n, room, maxWindows)
 	}
 	var windows []Window
-	for start, end := 0, 0; end < n; start += room - shared {
+	for start, end := 0, -1; end < n; start += room - shared {
 		end = min(start+room, n)
 		w := whole
+		w.Before = start
 		w.IDs, w.Tokens = append([]int(nil), before...), whole.Tokens[start:end]
+		if tags && start > 0 { // as in transformers' pipeline
+			w.Tokens = slices.Clone(w.Tokens)
+			w.Tokens[0] = r.Source.(*tokenizer.Pipeline).AsFirst(w.Tokens[0], source)
+		}
 		for _, t := range w.Tokens {
 			w.IDs = append(w.IDs, t.ID)
 		}
@@ -95,13 +110,13 @@ func (r *Rule) Windows(source string) ([]Window, error) {
 	return windows, nil
 }
 
-// publishedWindow returns the tokens of a source in one window, which has only the IDs before the context, and the ids
-// after it.
-func (r *Rule) publishedWindow(p *tokenizer.Pipeline, question, context string) (whole Window, after []int, err error) {
-	input, err := p.WithLimit(0).Input(question, context)
+// publishedWindow returns the tokens of texts in one window, which has only the IDs before the last text, the context,
+// and the ids after it.
+func (r *Rule) publishedWindow(p *tokenizer.Pipeline, texts ...string) (whole Window, after []int, err error) {
+	input, err := p.WithLimit(0).Input(texts[0], texts[1:]...)
 	for i, t := range input.Tokens {
 		switch {
-		case input.Texts[i] == 1:
+		case input.Texts[i] == len(texts)-1:
 			whole.Tokens, whole.Words = append(whole.Tokens, t), append(whole.Words, input.Words[i])
 		case whole.Tokens == nil:
 			whole.IDs = append(whole.IDs, t.ID)

@@ -35,7 +35,7 @@ func TestAnswerCoder(t *testing.T) {
 	must.Refuse(c.Batch([]Example{{source, "Bob\t1"}}))(t, `the answer "Bob" isn't in the context at byte 1`)
 	must.Refuse(c.Batch([]Example{{source, "Eve"}}))(t, `the answer "Eve" isn't in the context`)
 	must.Refuse(c.Batch([]Example{{"who sings?", "Ann"}}))(t, "it must be a question and a context with a tab between them")
-	must.Refuse(c.Batch([]Example{{strings.Repeat("who ", 8) + "\tAnn", "Ann"}}))(t, "the question leaves no room for the context: with special tokens it has 9 tokens, and the model reads 9 at once")
+	must.Refuse(c.Batch([]Example{{strings.Repeat("who ", 8) + "\tAnn", "Ann"}}))(t, "the question and special tokens leave no room for the context: they are 9 tokens, and the model reads 9 at once")
 	must.Refuse(c.Answer([]int{1, 1}))(t, "which targets alone don't have")
 	rule.Pairs = false
 	must.Refuse(NewCoder(rule))(t, "a rule of kind qa needs Pairs")

@@ -131,6 +131,12 @@ func (p *Pipeline) Continues(t Token, text string) bool {
 	return t.Start > 0 && text[t.Start-1] != ' ' && !strings.HasPrefix(text[t.Start:], " ")
 }
 
+// AsFirst returns a token of a text with the part that it has if the text is read from it on. It differs for tokenizers
+// that add a space before a text: then the part of the first token keeps the space before it.
+func (p *Pipeline) AsFirst(t Token, text string) Token {
+	return Token(p.pipeline.AsFirst(pipe.Token(t), text))
+}
+
 // An Input is one text, or two, as a model reads them. All slices have one element per token.
 type Input struct {
 	Tokens []Token // the parts of the template's tokens are empty
@@ -162,31 +168,11 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 		if source < 0 && p.language != nil && folder.IsLanguage(p.pipeline.Tokens[t.ID]) {
 			t.ID = *p.language
 		}
-		input.add(t, source, word, typ)
+		input.Tokens, input.Texts = append(input.Tokens, Token(t)), append(input.Texts, source)
+		input.Types, input.Words = append(input.Types, typ), append(input.Words, word)
 	})
 	if err != nil {
 		return Input{}, err
 	}
 	return input, nil
-}
-
-func (i *Input) add(t pipe.Token, text, word, typ int) {
-	i.Tokens, i.Texts, i.Types = append(i.Tokens, Token(t)), append(i.Texts, text), append(i.Types, typ)
-	i.Words = append(i.Words, word)
-}
-
-// Windows is like Input for a text that may be longer than limit tokens: it returns Inputs of up to limit tokens, which
-// together have all tokens of the text. Each shares stride tokens of the text with the one before it, but at most half
-// of its tokens. Windows returns the errors of Tokenize, and an error if the special tokens leave no room.
-func (p *Pipeline) Windows(text string, limit, stride int) (windows []Input, err error) {
-	if err = checkText(text); err != nil {
-		return nil, err
-	}
-	err = p.pipeline.Windows(text, limit, stride, func(window int, t pipe.Token, source, word, typ int) {
-		if window == len(windows) {
-			windows = append(windows, Input{})
-		}
-		windows[window].add(t, source, word, typ)
-	})
-	return windows, err
 }

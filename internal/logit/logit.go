@@ -4,6 +4,7 @@ package logit
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -21,6 +22,19 @@ func Likeliest(logits []float32) (class int, logProb float64) {
 		sum += math.Exp(float64(x - logits[class]))
 	}
 	return class, -math.Log(sum)
+}
+
+// Probabilities returns the probability of each class. There must be at least one.
+func Probabilities[F float32 | float64](logits []F) []float64 {
+	p, highest, sum := make([]float64, len(logits)), slices.Max(logits), 0.0
+	for i, x := range logits {
+		p[i] = math.Exp(float64(x - highest))
+		sum += p[i]
+	}
+	for i := range p {
+		p[i] /= sum
+	}
+	return p
 }
 
 // LogProb returns the logarithm of the probability of a class.

@@ -43,16 +43,12 @@ const (
 // the input in several windows, the weights and the answer are those of the first. The error is an *InputError if the
 // task doesn't allow the input, if no layer is selected, or if there are too many weights.
 func (m *Model) Attention(input, part string) (*Attention, error) {
-	b, encoded := m.encode(input)
-	if encoded.Err != nil {
-		return nil, encoded.Err
-	}
-	if m.Mixture.Linear == 1 && !m.Config.Solved() {
-		return nil, &InputError{input, errors.New("the attention of this model answers nothing: its answers are those of the linear model")}
-	}
 	rows, answer := m.queries(input)
 	if answer.Err != nil {
 		return nil, answer.Err
+	}
+	if m.Mixture.Linear == 1 && !m.Config.Solved() {
+		return nil, &InputError{input, errors.New("the attention of this model answers nothing: its answers are those of the linear model")}
 	}
 	rows, ctx := rows[:1], context.Background()
 	rows[0].mixture = m.Mixture
@@ -74,7 +70,7 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	if len(rows[0].choices) > 0 { // entities have none
 		targets = rows[0].choices[0].targets
 	}
-	r := m.reading(b, targets)
+	r := m.reading(rows[0].ids, targets)
 	weights, output, err := m.capture(r.batch, part)
 	if err != nil {
 		return nil, &InputError{input, err}
@@ -114,9 +110,9 @@ type reading struct {
 	written []string // for seq2seq: labels of the decoder's outputs; Attention adds the last
 }
 
-// reading returns the reading of a batch of one row and the targets that the model chose for it.
-func (m *Model) reading(b data.Batch, targets []int) *reading {
-	b.Len, b.Inputs = b.Lengths[0], b.Inputs[:b.Lengths[0]]
+// reading returns the reading of the ids of an input and the targets that the model chose for it.
+func (m *Model) reading(ids, targets []int) *reading {
+	b := data.Batch{Inputs: ids, Lengths: []int{len(ids)}, Size: 1, Len: len(ids)}
 	r := &reading{self: "each position (rows) attends to the whole source (columns)"}
 	r.sources, r.answers = newMarks(m.Coder, m.Config.Task.Target == nil)
 	r.source = r.sources.labels(b.Inputs)

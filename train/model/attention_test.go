@@ -32,7 +32,7 @@ func TestAttentionIsWhatPredicts(t *testing.T) {
 			rows := []query{m.query(encoded)}
 			must.Do(t, m.choose(t.Context(), rows, 1))
 			targets := rows[0].choices[0].targets
-			r := m.reading(encoded, targets)
+			r := m.reading(m.query(encoded).ids, targets)
 			got, output, err := m.capture(r.batch, "")
 			must.Do(t, err)
 			classes := classesOf(m, output)

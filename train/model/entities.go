@@ -2,8 +2,6 @@ package model
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -114,48 +112,18 @@ func meanTag(pieces []piece) (tag int, score float64) {
 // An entityFinder is the network of a published model that gives each piece of a text a tag.
 type entityFinder struct{ classifier }
 
-// stride is the number of tokens that two windows share, unless that is more than half of them.
-const stride = 128
-
-// windows returns the queries of an input.
-func (e entityFinder) windows(input string) (list []query, err error) {
-	inputs, err := e.Config.Task.Source.(*tokenizer.Pipeline).Windows(input, e.layout.Len, stride)
-	if err == nil && len(inputs) == 0 {
-		err = errors.New("it has no tokens")
-	}
-	start, room := 0, 0
-	for _, x := range inputs {
-		q, own := query{keep: true, part: window{x, start}}, 0
-		for i, t := range x.Tokens {
-			if q.ids = append(q.ids, t.ID); t.ID >= e.layout.Tokens {
-				return nil, fmt.Errorf("the tokenizer's id %d is beyond the model's %d ids: the tokenizer belongs to another model", t.ID, e.layout.Tokens)
-			}
-			own += 1 + min(x.Texts[i], 0)
-		}
-		room = max(room, own)
-		start += room - min(stride, room/2)
-		list = append(list, q)
-	}
-	return list, err
+// predictor keeps the output, from which join makes entities.
+func (e entityFinder) predictor(s batchShape) (predictor, error) {
+	return e.chooser(e, s, func(output []float32, q *query) { q.output = slices.Clone(output[:len(q.ids)*e.layout.Classes]) })
 }
 
 // pieces returns the pieces of a window, from token number from of the input up to token number to.
 func (e entityFinder) pieces(q query, from, to int) (pieces []piece) {
-	classes, n := e.layout.Classes, q.part.start-1
-	for i, t := range q.part.input.Tokens {
-		if q.part.input.Texts[i] < 0 {
-			continue
+	classes, w := e.layout.Classes, q.window
+	for i, t := range w.Tokens {
+		if n := w.Before + i; n >= from && n < to {
+			pieces = append(pieces, piece{t, logit.Probabilities(q.output[(w.Context+i)*classes:][:classes])})
 		}
-		if n++; n < from || n >= to {
-			continue
-		}
-		logits := q.output[i*classes:][:classes]
-		tag, logProb := logit.Likeliest(logits)
-		scores := make([]float64, classes)
-		for j, x := range logits {
-			scores[j] = math.Exp(logProb + float64(x-logits[tag]))
-		}
-		pieces = append(pieces, piece{t, scores})
 	}
 	return pieces
 }
@@ -170,8 +138,8 @@ func (e entityFinder) join(windows []query, o PredictOptions, a *Answer) error {
 	for i, q := range windows {
 		to := math.MaxInt
 		if i+1 < len(windows) {
-			next := windows[i+1].part.start
-			to = next + min(stride, next-q.part.start)/2 // a window begins where less than half of this one is left
+			next := windows[i+1].window.Before
+			to = next + (q.window.Before+len(q.window.Tokens)-next)/2
 		}
 		whole = append(whole, e.pieces(q, from, to)...)
 		from = to

@@ -81,6 +81,9 @@ func TestEntitiesOfWords(t *testing.T) {
 	if len(a[0].Spans) < 10 || len(strings.Fields(a[1].Text)) != 1 || a[2].Err != nil || a[2].Text != "" || a[2].Spans == nil {
 		t.Errorf("got %+v", a)
 	}
+	if shown, err := m.Attention(input, ""); err != nil || len(shown.Layers) == 0 {
+		t.Errorf("the attention in the first window: %v", err)
+	}
 	must.Refuse(m.PredictAll(t.Context(), nil, PredictOptions{Entities: "frist"}))(t, "did you mean first?")
 	must.Refuse(m.PredictAll(t.Context(), nil, PredictOptions{Top: 2}))(t, "top")
 	properties := m.Config.Describe().Schema["spans"].(map[string]any)["items"].(map[string]any)["properties"].(map[string]any)

@@ -40,8 +40,12 @@ func (m *Model) unanswered(input string, err error) Answer {
 // queries returns the queries of an input: one, unless the network reads it in windows. If the model can't read the
 // input, there are none, and the Answer has the error.
 func (m *Model) queries(input string) ([]query, Answer) {
-	if w, ok := m.Network.(windowed); ok {
-		list, err := w.windows(input)
+	if _, ok := m.Network.(windowed); ok {
+		windows, err := m.Config.Task.Windows(input)
+		list := make([]query, len(windows))
+		for i := range windows {
+			list[i] = query{ids: windows[i].IDs, window: &windows[i]}
+		}
 		a := m.unanswered(input, err)
 		a.Cut = false
 		return list, a

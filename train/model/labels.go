@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/setting"
 )
 
@@ -53,8 +54,7 @@ func (m *Model) infer(ctx context.Context, inputs []string, o PredictOptions) ([
 	var pairs []pair
 	for i, input := range inputs {
 		if answers[i].Input = input; m.Config.Published() {
-			_, read := m.encode(input)
-			answers[i].Unknown = read.Unknown
+			answers[i].Unknown = m.unanswered(input, nil).Unknown
 		}
 		for _, name := range names {
 			pairs = append(pairs, pair{first: input, second: strings.Replace(cmp.Or(o.Labels.Template, defaultTemplate), "{}", name, 1)})
@@ -79,23 +79,20 @@ func (m *Model) infer(ctx context.Context, inputs []string, o PredictOptions) ([
 	}
 	for i := range answers {
 		a, n := &answers[i], len(names)
-		sum, best := 0.0, slices.Max(logProbs[i*n:][:n])
+		among := logit.Probabilities(logProbs[i*n:][:n])
 		for k, x := range logProbs[i*n:][:n] {
 			p := pairs[i*n+k]
+			if !alone {
+				x = math.Log(among[k])
+			}
 			if a.Cut = a.Cut || p.cut; p.err != nil && a.Err == nil {
 				a.Err = &InputError{a.Input, p.err}
 			}
-			sum += math.Exp(x - best)
 			a.Top = append(a.Top, Alternative{Text: names[k], LogProb: x})
 		}
 		if a.Err != nil {
 			a.Top = nil
 			continue
-		}
-		for k := range a.Top {
-			if !alone {
-				a.Top[k].LogProb -= best + math.Log(sum)
-			}
 		}
 		slices.SortStableFunc(a.Top, func(x, y Alternative) int { return cmp.Compare(y.LogProb, x.LogProb) })
 		a.Text, a.LogProb = a.Top[0].Text, a.Top[0].LogProb

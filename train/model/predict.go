@@ -115,7 +115,7 @@ func (m *Model) read(ctx context.Context, inputs []string, q query, beam int) (a
 		var some []query
 		some, answers[i] = m.queries(input)
 		for n, row := range some {
-			row.place, row.number, row.top, row.keep, row.mixture = i, n, q.top, q.keep || row.keep, q.mixture
+			row.place, row.number, row.top, row.keep, row.mixture = i, n, q.top, q.keep, q.mixture
 			rows = append(rows, row)
 		}
 	}
@@ -161,11 +161,9 @@ func (m *Model) addLinear(ctx context.Context, inputs []string, rows []query) er
 	return nil
 }
 
-// A windowed network reads a long input in parts.
+// A windowed network reads the data.Windows of an input.
 type windowed interface {
-	// windows returns queries for all parts of an input, in order. The method join completes the input's answer from
-	// them, after the predictor has set their outputs.
-	windows(input string) ([]query, error)
+	// join completes the input's answer from the queries of its windows, in order, after the predictor.
 	join(windows []query, o PredictOptions, a *Answer) error
 }
 
@@ -211,8 +209,9 @@ func (m *Model) complete(q query, o PredictOptions, a *Answer) error {
 			*a = chosen
 			a.LogProb = c.logProb
 		}
-		if a.Labels != nil && o.Top > 0 {
+		if a.Labels != nil {
 			a.Top = likeliest(a.Scores, o.Top)
+			break
 		}
 		if len(a.Top) == o.Top {
 			break

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/logit"
 )
 
@@ -24,7 +23,7 @@ type query struct {
 	targets []int         // for tags: positions where it is data.Ignore have no tag; nil if every position has an answer
 	place   int           // index of the input
 	number  int           // of the window of the input, from 0
-	window  *data.Window  // if the input is read in windows
+	window  *data.Window  // if the network is windowed
 	none    float64       // for kind qa: probability that the window has no answer
 	top     int           // number of choices wanted; 0 means 1
 	mixture logit.Mixture // of the output and of linear
@@ -32,13 +31,6 @@ type query struct {
 	keep    bool          // whether the predictor sets output
 	output  []float32     // of the network: (answers, classes) or a number
 	choices []choice      // likeliest first
-	part    window        // for tags of a published model: the part of the input that ids has
-}
-
-// A window is a part of an input that the model reads at once.
-type window struct {
-	input tokenizer.Input
-	start int // number of the input's tokens before it, without special ones
 }
 
 // A choice is an answer as a network computes it: targets with the logarithm of their probability, a number

@@ -11,6 +11,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/pretrained"
 )
@@ -75,7 +76,7 @@ func (s spanner) predictor(shape batchShape) (predictor, error) {
 			if first {
 				none = float64(logits[side])
 			}
-			p[side] = softmax(append(p[side], none))
+			p[side] = logit.Probabilities(append(p[side], none))
 		}
 		q.choices, q.none = nil, p[0][n]*p[1][n]
 		for i := range n {
@@ -93,19 +94,6 @@ func (s spanner) predictor(shape batchShape) (predictor, error) {
 	})
 }
 
-// softmax replaces logits by their probabilities.
-func softmax(x []float64) []float64 {
-	largest, sum := slices.Max(x), 0.0
-	for i := range x {
-		x[i] = math.Exp(x[i] - largest)
-		sum += x[i]
-	}
-	for i := range x {
-		x[i] /= sum
-	}
-	return x
-}
-
 // wholeWords returns the bytes of the context that the tokens from first to last come from, with the rest of their
 // words in the window.
 func wholeWords(w *data.Window, first, last int) (start, end int) {
@@ -118,15 +106,6 @@ func wholeWords(w *data.Window, first, last int) (start, end int) {
 		}
 	}
 	return w.Tokens[first].Start, w.Tokens[last].End
-}
-
-func (s spanner) windows(input string) ([]query, error) {
-	windows, err := s.Config.Task.Windows(input)
-	rows := make([]query, len(windows))
-	for i := range windows {
-		rows[i] = query{ids: windows[i].IDs, window: &windows[i]}
-	}
-	return rows, err
 }
 
 // join answers as the reference library's pipeline does: the same text, whatever its case, is one answer, whose

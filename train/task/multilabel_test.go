@@ -91,6 +91,9 @@ func TestMultiLabel(t *testing.T) {
 	for _, a := range answers {
 		checkLabelScores(t, m, a, 2)
 	}
+	for _, a := range must.Get(m.PredictAll(t.Context(), []string{"the cat sees a dog"}, PredictOptions{Top: 9}))(t) {
+		checkLabelScores(t, m, a, 4) // there are no more labels
+	}
 	if got := answers[0].Text; got != "cat|dog" && got != "dog|cat" {
 		t.Errorf("the answer is %q", got)
 	}

@@ -43,12 +43,6 @@ func (p *Pipeline) Input(texts []string, limit int, strategy string, emit func(t
 			words[i] = words[i][len(words[i])-len(kept):]
 		}
 	}
-	p.fill(items, texts, tokens, words, emit)
-	return nil
-}
-
-// fill calls emit with the tokens of texts, which are parts of words, and of the template's items.
-func (p *Pipeline) fill(items []templateItem, texts []string, tokens [][]pipe.Token, words [][]int, emit func(t pipe.Token, source, word, typ int)) {
 	for _, item := range items {
 		if item.text >= 0 {
 			for i, t := range tokens[item.text] {
@@ -59,29 +53,7 @@ func (p *Pipeline) fill(items []templateItem, texts []string, tokens [][]pipe.To
 			emit(pipe.Token{ID: id}, -1, -1, item.typ)
 		}
 	}
-}
-
-// Windows is like Input for one text, which it cuts into windows of up to limit tokens. Each shares stride tokens of
-// the text with the one before it, but at most half of its tokens.
-func (p *Pipeline) Windows(text string, limit, stride int, emit func(window int, t pipe.Token, source, word, typ int)) error {
-	var words []int
-	tokens, err := Encode[pipe.Token](p, text, Options{Words: &words})
-	if err != nil {
-		return err
-	}
-	items := p.template.single
-	room := limit - specials(items)
-	if room < 1 {
-		return fmt.Errorf("%d special tokens leave no room for a text in %d tokens", specials(items), limit)
-	}
-	for window, start, end := 0, 0, 0; ; window++ {
-		end = min(start+room, len(tokens))
-		p.fill(items, []string{text}, [][]pipe.Token{tokens[start:end]}, [][]int{words[start:end]}, func(t pipe.Token, source, word, typ int) { emit(window, t, source, word, typ) })
-		if end == len(tokens) {
-			return nil
-		}
-		start += room - min(stride, room/2)
-	}
+	return nil
 }
 
 // Trim removes the white space at the ends of a token's part of a text, if the template trims. The argument first says
@@ -105,6 +77,17 @@ func (p *Pipeline) Trim(t pipe.Token, first bool, text string) pipe.Token {
 	for ; right > 0 && t.Start < t.End; right-- {
 		_, n := utf8.DecodeLastRuneInString(text[:t.End])
 		t.End -= n
+	}
+	return t
+}
+
+// AsFirst returns a token as Trim returns the first one of a text, given what it returns for a later one.
+func (p *Pipeline) AsFirst(t pipe.Token, text string) pipe.Token {
+	if p.template.trim && p.template.keeps && t.Start > 0 && !p.spaced[t.ID] && p.spaces[t.ID][0] == 1 {
+		_, n := utf8.DecodeLastRuneInString(text[:t.Start])
+		if t.Start -= n; t.Start+n == t.End {
+			t.End = t.Start
+		}
 	}
 	return t
 }
