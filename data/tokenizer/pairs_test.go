@@ -37,6 +37,22 @@ func TestPairs(t *testing.T) {
 		if c.Languages != nil {
 			source, target = must.Get(source.WithLanguage(c.Languages[0]))(t), must.Get(target.WithLanguage(c.Languages[1]))(t)
 		}
+		if _, ok := fsys["target.spm"]; ok {
+			delete(fsys, "target.spm")
+			if _, err := OpenTarget(fsys); err == nil || !strings.Contains(err.Error(), "must also have a target.spm") {
+				t.Errorf("case %d without its target.spm: got the error %v", i, err)
+			}
+		}
+		for _, stride := range []int{-100, 0, 2, 100} {
+			shared, n := max(0, min(stride, 2)), 0
+			windows := must.Get(source.Windows(fixture.Texts[0], 4+special(t, source), stride))(t)
+			for k, w := range windows {
+				n += len(w.Tokens) - special(t, source) - min(k, 1)*shared
+			}
+			if whole := len(must.Get(source.WithLimit(0).Input(fixture.Texts[0]))(t).Tokens) - special(t, source); n != whole {
+				t.Errorf("case %d with a stride of %d: windows have %d tokens, want %d", i, stride, n, whole)
+			}
+		}
 		wrong := 0
 		for j, text := range fixture.Texts {
 			got, goal := idsOf(must.Get(source.Input(text))(t).Tokens), idsOf(must.Get(target.Input(text))(t).Tokens)
@@ -57,3 +73,6 @@ func TestPairs(t *testing.T) {
 		t.Errorf("there are only %d cases and %d texts", len(fixture.Cases), len(fixture.Texts))
 	}
 }
+
+// special returns the number of tokens that the template of a tokenizer adds.
+func special(t *testing.T, p *Pipeline) int { return len(must.Get(p.Input(""))(t).Tokens) }

@@ -176,8 +176,8 @@ func (i *Input) add(t pipe.Token, text, word, typ int) {
 }
 
 // Windows is like Input for a text that may be longer than limit tokens: it returns Inputs of up to limit tokens, which
-// together have all tokens of the text. Each shares stride tokens of the text with the one before it, but at most half
-// of its tokens. Windows returns the errors of Tokenize, and an error if the special tokens leave no room.
+// together have all tokens of the text. Each shares stride tokens of the text with the one before it, but not below 0
+// nor more than half of its tokens. Windows returns the errors of Tokenize, and an error if the special tokens leave no room.
 func (p *Pipeline) Windows(text string, limit, stride int) (windows []Input, err error) {
 	if err = checkText(text); err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ func (p *Pipeline) fill(items []templateItem, texts []string, tokens [][]pipe.To
 }
 
 // Windows is like Input for one text, which it cuts into windows of up to limit tokens. Each shares stride tokens of
-// the text with the one before it, but at most half of its tokens.
+// the text with the one before it, from none to half of its tokens.
 func (p *Pipeline) Windows(text string, limit, stride int, emit func(window int, t pipe.Token, source, word, typ int)) error {
 	var words []int
 	tokens, err := Encode[pipe.Token](p, text, Options{Words: &words})
@@ -80,7 +80,7 @@ func (p *Pipeline) Windows(text string, limit, stride int, emit func(window int,
 		if end == len(tokens) {
 			return nil
 		}
-		start += room - min(stride, room/2)
+		start += room - max(0, min(stride, room/2))
 	}
 }
 
