@@ -61,12 +61,16 @@ func Open(path string) (*Pipeline, error) {
 func OpenFS(fsys fs.FS) (*Pipeline, error) { return open(folder.Read(fsys, "")) }
 
 // OpenTarget is like OpenFS, for the texts that a model writes: Marian's target.spm with the ids in vocab.json or
-// target_vocab.json. Without a target.spm, a folder has one tokenizer.
+// target_vocab.json. A folder without a source.spm and a target.spm has one tokenizer.
 func OpenTarget(fsys fs.FS) (*Pipeline, error) {
-	if _, err := fs.Stat(fsys, folder.TargetModel); errors.Is(err, fs.ErrNotExist) {
-		return OpenFS(fsys)
+	_, source := fs.Stat(fsys, folder.SourceModel)
+	switch _, err := fs.Stat(fsys, folder.TargetModel); {
+	case !errors.Is(err, fs.ErrNotExist):
+		return open(folder.Read(fsys, "", folder.TargetModel))
+	case source == nil:
+		return nil, fmt.Errorf("a folder with a %s must also have a %s, for the texts that the model writes: %w", folder.SourceModel, folder.TargetModel, err)
 	}
-	return open(folder.Read(fsys, "", folder.TargetModel))
+	return OpenFS(fsys)
 }
 
 func open(file string, content []byte, err error) (*Pipeline, error) {

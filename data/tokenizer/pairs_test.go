@@ -37,6 +37,12 @@ func TestPairs(t *testing.T) {
 		if c.Languages != nil {
 			source, target = must.Get(source.WithLanguage(c.Languages[0]))(t), must.Get(target.WithLanguage(c.Languages[1]))(t)
 		}
+		if _, ok := fsys["target.spm"]; ok {
+			delete(fsys, "target.spm")
+			if _, err := OpenTarget(fsys); err == nil || !strings.Contains(err.Error(), "must also have a target.spm") {
+				t.Errorf("case %d without its target.spm: got the error %v", i, err)
+			}
+		}
 		wrong := 0
 		for j, text := range fixture.Texts {
 			got, goal := idsOf(must.Get(source.Input(text))(t).Tokens), idsOf(must.Get(target.Input(text))(t).Tokens)

@@ -27,8 +27,8 @@ func TestInputWords(t *testing.T) {
 	for limit := range 12 {
 		cut := must.Get(f.WithLimit(limit+5).Input("Before xylophones, we", "proceed!"))(t)
 		for i, word := range cut.Words {
-			if at := slices.Index(input.Tokens, cut.Tokens[i]); cut.Texts[i] >= 0 && input.Texts[at] == cut.Texts[i] && word != input.Words[at] {
-				t.Errorf("cut to %d tokens: token %d has the word %d, want %d", limit+5, i, word, input.Words[at])
+			if place := slices.Index(input.Tokens, cut.Tokens[i]); cut.Texts[i] >= 0 && input.Texts[place] == cut.Texts[i] && word != input.Words[place] {
+				t.Errorf("cut to %d tokens: token %d has the word %d, want %d", limit+5, i, word, input.Words[place])
 			}
 		}
 	}

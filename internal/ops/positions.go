@@ -71,15 +71,6 @@ func addWaves[F kernel.Float](e *Env, x, ids *G.Node, base float64, halves bool)
 	}
 	var known []int // the positions of the rows of waves
 	waves, fromZero := make([]F, n*dim), count(nil, 0, n)
-	order := make([]int, dim) // the element of interleaved waves that each element gets
-	for i := range order {
-		if order[i] = i; halves {
-			order[i] = 2 * i
-			if sines := (dim + 1) / 2; i >= sines {
-				order[i] = 2*(i-sines) + 1
-			}
-		}
-	}
 	o := newOp(fmt.Sprintf("add waves%v(%v,%t,%t)", shape, base, ids != nil, halves), shape, func(out []F, values []G.Value) {
 		x, ids := elements[F](values[0], len(out)), fromZero
 		if len(values) > 1 {
@@ -88,7 +79,13 @@ func addWaves[F kernel.Float](e *Env, x, ids *G.Node, base float64, halves bool)
 		if !slices.Equal(known, ids) {
 			known = append(known[:0], ids...)
 			for i := range waves {
-				waves[i] = F(wave(ids[i/dim], order[i%dim], dim, base))
+				element := i % dim
+				if halves {
+					if element *= 2; element >= dim { // all even elements come first, and then all odd ones
+						element = (element - dim) | 1
+					}
+				}
+				waves[i] = F(wave(ids[i/dim], element, dim, base))
 			}
 		}
 		copy(out, x)

@@ -98,6 +98,9 @@ func (c *Config) read(k *keys, states bool) {
 			}
 		}
 	}
+	if c.Model.Vocab < 1 { // without a table, an encoder would read vectors
+		k.invalid("vocab_size", "at least 1")
+	}
 	classes := []string{a.class}
 	if k.copy("architectures", &classes); len(classes) == 0 {
 		classes = []string{a.class}

@@ -191,6 +191,8 @@ func TestTamperedSequence(t *testing.T) {
 		}, ""},
 		{"marian", "two tables", set("share_encoder_decoder_embeddings", "false"), `missing: "model.encoder.embed_tokens.weight"`},
 		{"marian-two", "one table", set("share_encoder_decoder_embeddings", "true"), "differs from another table of embeddings"},
+		{"marian-two", "no vocabulary", set("vocab_size", "0"), "vocab_size must be at least 1, got 0"},
+		{"marian-two", "an unknown vocabulary", set("vocab_size", "null"), "vocab_size must be at least 1, got null"},
 		{"marian-two", "a huge vocabulary", set("decoder_vocab_size", "2147483647"), "but the files hold"},
 		{"t5", "a billion decoder layers", set("num_decoder_layers", "1000000000"), "but the files hold"},
 		{"t5", "gates", set("is_gated_act", "true"), "but the files hold"},

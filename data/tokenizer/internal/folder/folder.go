@@ -27,14 +27,14 @@ var settingsFiles = []string{"tokenizer_config.json", "special_tokens_map.json",
 
 // Marian's names: SentencePiece models whose pieces have their ids in another file.
 const (
-	sourceModel = "source.spm"
+	SourceModel = "source.spm"
 	TargetModel = "target.spm"
 	targetVocab = "target_vocab.json"
 )
 
 // tokenizerFiles returns the names of files with a tokenizer. Of several files in a folder, the first one counts.
 func tokenizerFiles() []string {
-	return slices.Concat([]string{sourceModel, "tokenizer.json"}, modelNames, []string{"vocab.txt", "vocab.json"})
+	return slices.Concat([]string{SourceModel, "tokenizer.json"}, modelNames, []string{"vocab.txt", "vocab.json"})
 }
 
 // Files returns the names of all files that Read may read in a folder.
