@@ -23,8 +23,8 @@ type Window struct {
 	IDs      []int
 	Template bool              // the first of the IDs is a special token, and not the question's
 	Context  int               // index in IDs of the first token of the context
-	Before   int               // number of tokens of the context before those of the window
-	Tokens   []tokenizer.Token // those of the context; their parts count bytes of the context
+	Before   int               // number of tokens of the context before the window
+	Tokens   []tokenizer.Token // the context's; their parts count bytes of the context
 	Words    []int             // number of the word that each of the Tokens is a part of; nil if the tokenizer doesn't say
 }
 

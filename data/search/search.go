@@ -143,12 +143,12 @@ func (v *Vectors) search(n int, queries [][]float32, nearest [][]Match) {
 		parts[part] = found
 	})
 	for q := range queries {
-		all := best{}
+		joined := best{}
 		for _, found := range parts {
-			all.matches = append(all.matches, found[q].matches...)
+			joined.matches = append(joined.matches, found[q].matches...)
 		}
-		all.cut(n)
-		nearest[q] = all.matches
+		joined.cut(n)
+		nearest[q] = joined.matches
 	}
 }
 
@@ -159,7 +159,7 @@ type best struct {
 	least   float32 // their lowest score
 }
 
-// add adds the scores of vectors from index first. Their indices are above those of all matches.
+// add adds the scores of vectors from index first. No match has such an index yet.
 func (b *best) add(n, first int, scores []float32) {
 	for i, s := range scores {
 		if b.enough && s <= b.least {

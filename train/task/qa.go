@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -118,15 +117,16 @@ func (answering) row(*Config) func(fields []string) error {
 
 // byteOf returns the byte at which character n of a text begins, counted from 0, or −1 if there is none.
 func byteOf(text string, n int) int {
-	at := 0
-	for ; n > 0 && at < len(text); n-- {
-		_, size := utf8.DecodeRuneInString(text[at:])
-		at += size
+	for i := range text {
+		if n == 0 {
+			return i
+		}
+		n--
 	}
 	if n != 0 {
 		return -1
 	}
-	return at
+	return len(text)
 }
 
 // read notes how many answers have several places.
@@ -167,7 +167,7 @@ func (answering) learner(*model.Model, *Config, []float64) learner { return span
 // A spanLearner learns the first and the last token of an answer. Its loss is the mean of the cross-entropies of both.
 type spanLearner struct{}
 
-// targets returns the correct positions (B, 2), and what is added to the logits (B, Len, 2): −∞ for padding.
+// targets returns the correct positions (B, 2), and a term for the logits (B, Len, 2): −∞ for padding.
 func (spanLearner) targets(b data.Batch) []*tensor.Dense {
 	padding := make([]float32, 2*b.Size*b.Len)
 	for row := range b.Size {
