@@ -70,6 +70,7 @@ func (k answering) look(c *Config, file string) {
 func (answering) row(*Config) func(fields []string) error {
 	return func(fields []string) error {
 		_, context, _ := strings.Cut(fields[0], "\t")
+		context = strings.ReplaceAll(context, "\t", " ") // as in answers, which have tabs between them
 		var squad struct {
 			Text   []string `json:"text"`
 			Starts []int    `json:"answer_start"`
@@ -84,7 +85,7 @@ func (answering) row(*Config) func(fields []string) error {
 				squad.Starts = []int{start}
 			}
 		}
-		if len(squad.Starts) > 0 && len(squad.Starts) != len(squad.Text) {
+		if squad.Starts != nil && len(squad.Starts) != len(squad.Text) {
 			return fmt.Errorf("there are %d answers, but %d first characters", len(squad.Text), len(squad.Starts))
 		}
 		var parts []string
