@@ -13,8 +13,9 @@ import (
 
 // KindQA finds the answer to a question in a context. A source is the question and the context, with a tab between
 // them, so a rule needs Pairs. An answer is a part of the context: its text, or its text and the context's byte at
-// which it begins, with a tab between them. Several right answers have tabs between them. An answer without text means
-// that the context has none. Without a byte, the first occurrence of the text is meant.
+// which it begins, with a tab between them. Several right answers have tabs between them, so a tab of the context is a
+// space in them. An answer without text means that the context has none. Without a byte, the first occurrence of the
+// text is meant.
 const KindQA Kind = "qa"
 
 // A Window is what a model reads of a question and its context: the question, and as much of the context as fits. For
@@ -23,8 +24,8 @@ type Window struct {
 	IDs      []int
 	Template bool              // the first of the IDs is a special token, and not the question's
 	Context  int               // index in IDs of the first token of the context
-	Before   int               // number of tokens of the context before those of the window
-	Tokens   []tokenizer.Token // those of the context; their parts count bytes of the context
+	Before   int               // number of tokens of the context before the window
+	Tokens   []tokenizer.Token // the context's; their parts count bytes of the context
 	Words    []int             // number of the word that each of the Tokens is a part of; nil if the tokenizer doesn't say
 }
 
@@ -191,6 +192,7 @@ func (a *answerCoder) BatchWindows(examples []Example, numbers []int) (Batch, er
 			return nil
 		}
 		_, context, _ := strings.Cut(e.Source, "\t")
+		context = strings.ReplaceAll(context, "\t", " ") // an answer has no tabs
 		start := starts[0]
 		if start < 0 {
 			start = strings.Index(context, texts[0])

@@ -32,6 +32,10 @@ func TestAnswerCoder(t *testing.T) {
 			t.Errorf("%q in window %d: got the targets %d of %d ids, want %d of 9", test.answer, test.window, b.Targets, b.Lengths, test.want)
 		}
 	}
+	tabs := "who sings?\tAnn\tsings. Bob"
+	if b := must.Get(c.Batch([]Example{{tabs, "Ann sings"}, {tabs, "Ann sings\t0"}}))(t); !slices.Equal(b.Targets, []int{4, 5, 4, 5}) {
+		t.Errorf("an answer with a tab has the targets %d", b.Targets)
+	}
 	must.Refuse(c.Batch([]Example{{source, "Bob\t1"}}))(t, `the answer "Bob" isn't in the context at byte 1`)
 	must.Refuse(c.Batch([]Example{{source, "Eve"}}))(t, `the answer "Eve" isn't in the context`)
 	must.Refuse(c.Batch([]Example{{"who sings?", "Ann"}}))(t, "it must be a question and a context with a tab between them")

@@ -85,7 +85,7 @@ type Published struct {
 	MaxLen int `json:"max_len,omitzero"` // limit of the rule's MaxLen; 0 for none
 
 	Segments int `json:"segments,omitzero"` // number of segments that the model tells apart; see Layout
-	Targets  int `json:"targets,omitzero"`  // for seq2seq: number of ids of answers, if they aren't those of sources; otherwise 0
+	Targets  int `json:"targets,omitzero"`  // for seq2seq: number of ids of answers, if sources have other ids; otherwise 0
 }
 
 // An Example is a source with its answer. The answer may be empty, see Coder.Batch.

@@ -145,14 +145,14 @@ func spanOf(value []byte) (x span, err error) {
 func (s *spanReader) tags(source string, spans []span) (words, tags []string, err error) {
 	type place struct{ start, end int }
 	var places []place
-	end, at := 0, 0 // in bytes, and in characters
+	end, count := 0, 0 // in bytes, and in characters
 	for word := range text.Words(source) {
 		start := end + strings.Index(source[end:], word)
-		from := at + utf8.RuneCountInString(source[end:start])
-		at, end = from+utf8.RuneCountInString(word), start+len(word)
-		words, tags, places = append(words, word), append(tags, "O"), append(places, place{from, at})
+		from := count + utf8.RuneCountInString(source[end:start])
+		count, end = from+utf8.RuneCountInString(word), start+len(word)
+		words, tags, places = append(words, word), append(tags, "O"), append(places, place{from, count})
 	}
-	total := at + utf8.RuneCountInString(source[end:])
+	total := count + utf8.RuneCountInString(source[end:])
 	slices.SortStableFunc(spans, func(a, b span) int {
 		if a.start == b.start {
 			return b.end - a.end

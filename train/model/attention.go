@@ -40,7 +40,7 @@ const (
 
 // Attention returns the attention weights of the model while it answers an input. The argument part selects the layers
 // whose name contains it; an empty part selects all layers. Layers of cross-attention come first. If the model reads
-// the input in several windows, the weights and the answer are those of the first. The error is an *InputError if the
+// the input in several windows, the weights and the answer belong to the first. The error is an *InputError if the
 // task doesn't allow the input, if no layer is selected, or if there are too many weights.
 func (m *Model) Attention(input, part string) (*Attention, error) {
 	rows, answer := m.queries(input)

@@ -52,7 +52,7 @@ func (m *Model) Export(dir string) error {
 		return fmt.Errorf("the model of the task %s can't be exported: %w", m.Config.Task.Name, err)
 	}
 	if weight := m.Mixture.Linear; weight > 0 && m.Note != nil {
-		m.Note(fmt.Sprintf("only the network is exported, so its answers aren't as good: those of the run are mixed with a linear model's, which have the weight %.2g of 1", weight))
+		m.Note(fmt.Sprintf("only the network is exported, so its answers aren't as good: the run mixes them with a linear model's, which have the weight %.2g of 1", weight))
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (m *Model) export(dir string) error {
 // asPublished returns the published model that computes the same as m, with its parameters.
 func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
 	c, factor, mean := m.Config, 1.0, 0.0
-	if m.Mixture.Linear == 0 { // otherwise, the temperature is that of the mixture
+	if m.Mixture.Linear == 0 { // otherwise, the temperature belongs to the mixture
 		factor /= cmp.Or(m.Mixture.Temperature, 1)
 	}
 	s, p = *m.published, m.Params

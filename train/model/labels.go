@@ -19,7 +19,7 @@ type Labels struct {
 	Names    []string
 	Template string // the sentence about a label, with {} in the label's place; empty means "This example is {}."
 
-	// Several says that several labels, or none, may be right for a text. The probability of a label is then that of
+	// Several says that several labels, or none, may be right for a text. The probability of a label is then the one of
 	// entailment against contradiction. Otherwise, the probabilities of all labels add up to 1. For a single label,
 	// Several counts as true.
 	Several bool

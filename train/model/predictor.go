@@ -24,7 +24,7 @@ type query struct {
 	place   int           // index of the input
 	number  int           // of the window of the input, from 0
 	window  *data.Window  // if the network is windowed
-	none    float64       // for kind qa: probability that the window has no answer
+	without float64       // for kind qa: probability that the window has no answer
 	top     int           // number of choices wanted; 0 means 1
 	mixture logit.Mixture // of the output and of linear
 	linear  []float32     // the baseline's scores, if they are mixed with the output

@@ -72,13 +72,13 @@ func (s spanner) predictor(shape batchShape) (predictor, error) {
 			for i := range n {
 				p[side] = append(p[side], float64(logits[2*(q.window.Context+i)+side]))
 			}
-			none := math.Inf(-1)
+			without := math.Inf(-1)
 			if first {
-				none = float64(logits[side])
+				without = float64(logits[side])
 			}
-			p[side] = logit.Probabilities(append(p[side], none))
+			p[side] = logit.Probabilities(append(p[side], without))
 		}
-		q.choices, q.none = nil, p[0][n]*p[1][n]
+		q.choices, q.without = nil, p[0][n]*p[1][n]
 		for i := range n {
 			for j := i; j < min(i+longestAnswer, n); j++ {
 				if both := p[0][i] * p[1][j]; both > 0 {
@@ -112,11 +112,11 @@ func wholeWords(w *data.Window, first, last int) (start, end int) {
 // probabilities add up. No answer is as likely as in the window where it is least likely.
 func (s spanner) join(rows []query, o PredictOptions, a *Answer) error {
 	_, context, _ := strings.Cut(a.Input, "\t")
-	joined, none := rows[0], math.Inf(1)
+	joined := rows[0]
 	joined.choices = nil
 	index := map[string]int{}
 	for _, q := range rows {
-		none = min(none, q.none)
+		joined.without = min(joined.without, q.without)
 		for _, c := range q.choices {
 			if q.window.Words == nil { // tokens may begin or end with spaces
 				text := context[c.start:c.end]
@@ -134,7 +134,7 @@ func (s spanner) join(rows []query, o PredictOptions, a *Answer) error {
 		}
 	}
 	if o.NoAnswer || s.Config.Task.Unanswered || len(joined.choices) == 0 {
-		joined.choices = append(joined.choices, choice{number: none})
+		joined.choices = append(joined.choices, choice{number: joined.without})
 	}
 	slices.SortStableFunc(joined.choices, func(a, b choice) int { return cmp.Compare(b.number, a.number) })
 	for i, c := range joined.choices {

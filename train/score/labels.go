@@ -57,15 +57,15 @@ func (l *Labels) Macro() ClassScore { return macro(l.Classes()) }
 // labels that are right somewhere. It is the mean, over the right labels of all rows, of the share of right ones among
 // the labels whose scores are at least as high. Without right labels, both are NaN.
 func (l *Labels) AveragePrecision() (micro, mean float64) {
-	var all []labelScore
+	var together []labelScore
 	sum, count := 0.0, 0.0
 	for _, label := range slices.Sorted(maps.Keys(l.scores)) {
-		all = append(all, l.scores[label]...)
+		together = append(together, l.scores[label]...)
 		if p := averagePrecision(slices.Clone(l.scores[label])); p == p {
 			sum, count = sum+p, count+1
 		}
 	}
-	return averagePrecision(all), sum / count
+	return averagePrecision(together), sum / count
 }
 
 // averagePrecision returns the average precision of scores, which it sorts.

@@ -199,16 +199,16 @@ func (s *sides) thresholds(x logit.Mixture, labels int) []float64 {
 	if len(s.classes) == 0 {
 		return nil
 	}
-	odds, all := x.Odds(unpaired(s.network), unpaired(s.linear)), make([]judgedLabel, 0, len(s.classes))
+	odds, judged := x.Odds(unpaired(s.network), unpaired(s.linear)), make([]judgedLabel, 0, len(s.classes))
 	for i, z := range odds {
-		all = append(all, judgedLabel{1 / (1 + math.Exp(-float64(z))), s.classes[i] == 1})
+		judged = append(judged, judgedLabel{1 / (1 + math.Exp(-float64(z))), s.classes[i] == 1})
 	}
 	thresholds := make([]float64, labels)
-	common, _ := bestThreshold(slices.Clone(all))
+	common, _ := bestThreshold(slices.Clone(judged))
 	for label := range thresholds {
 		var some []judgedLabel
-		for i := label; i < len(all); i += labels {
-			some = append(some, all[i])
+		for i := label; i < len(judged); i += labels {
+			some = append(some, judged[i])
 		}
 		own, n := bestThreshold(some)
 		thresholds[label] = rounded((n*own + commonRows*common) / (n + commonRows))

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -71,6 +70,7 @@ func (k answering) look(c *Config, file string) {
 func (answering) row(*Config) func(fields []string) error {
 	return func(fields []string) error {
 		_, context, _ := strings.Cut(fields[0], "\t")
+		context = strings.ReplaceAll(context, "\t", " ") // as in answers, which have tabs between them
 		var squad struct {
 			Text   []string `json:"text"`
 			Starts []int    `json:"answer_start"`
@@ -85,7 +85,7 @@ func (answering) row(*Config) func(fields []string) error {
 				squad.Starts = []int{start}
 			}
 		}
-		if len(squad.Starts) > 0 && len(squad.Starts) != len(squad.Text) {
+		if squad.Starts != nil && len(squad.Starts) != len(squad.Text) {
 			return fmt.Errorf("there are %d answers, but %d first characters", len(squad.Text), len(squad.Starts))
 		}
 		var parts []string
@@ -118,15 +118,16 @@ func (answering) row(*Config) func(fields []string) error {
 
 // byteOf returns the byte at which character n of a text begins, counted from 0, or −1 if there is none.
 func byteOf(text string, n int) int {
-	at := 0
-	for ; n > 0 && at < len(text); n-- {
-		_, size := utf8.DecodeRuneInString(text[at:])
-		at += size
+	for i := range text {
+		if n == 0 {
+			return i
+		}
+		n--
 	}
 	if n != 0 {
 		return -1
 	}
-	return at
+	return len(text)
 }
 
 // read notes how many answers have several places.
@@ -167,7 +168,7 @@ func (answering) learner(*model.Model, *Config, []float64) learner { return span
 // A spanLearner learns the first and the last token of an answer. Its loss is the mean of the cross-entropies of both.
 type spanLearner struct{}
 
-// targets returns the correct positions (B, 2), and what is added to the logits (B, Len, 2): −∞ for padding.
+// targets returns the correct positions (B, 2), and a term for the logits (B, Len, 2): −∞ for padding.
 func (spanLearner) targets(b data.Batch) []*tensor.Dense {
 	padding := make([]float32, 2*b.Size*b.Len)
 	for row := range b.Size {

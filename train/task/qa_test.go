@@ -92,6 +92,8 @@ func TestReadAnswers(t *testing.T) {
 		"none":       {"a.tsv", "question\tcontext\tanswer\nq\té a\t\n", "\t", ""},
 		"squad":      {"a.jsonl", `{"question": "q", "context": "é a b", "answers": {"text": ["a", "a b"], "answer_start": [2, 2]}}` + "\n", "a\t3\ta b\t3", ""},
 		"impossible": {"a.jsonl", `{"question": "q", "context": "é a b", "answers": {"text": [], "answer_start": []}}` + "\n", "\t", ""},
+		"tabs":       {"a.jsonl", `{"question": "q", "context": "é a\tb", "answers": {"text": ["a\tb", "a b"], "answer_start": [2, 2]}}` + "\n", "a b\t3\ta b\t3", ""},
+		"no starts":  {"a.jsonl", `{"question": "q", "context": "a", "answers": {"text": ["a"], "answer_start": []}}` + "\n", "", "there are 1 answers, but 0 first characters"},
 		"braces":     {"a.csv", "question,context,answer\nq,{x} y,{x}\n", "{x}\t", ""},
 		"elsewhere":  {"a.csv", "question,context,answer,answer_start\nq,é a a,a,4\n", "a\t5", ""},
 		"absent":     {"a.csv", "question,context,answer\nq,c,x\n", "", `the answer "x" isn't in the context`},

@@ -201,16 +201,16 @@ func EmbedFile(ctx context.Context, m *model.Model, file string, do func(texts [
 
 // ReadTexts returns the texts of a column of a file of rows, which it reads as EmbedFile does, but texts may be empty.
 // It returns an error if the memory is too small for them.
-func ReadTexts(m *model.Model, file string) (all []string, err error) {
+func ReadTexts(m *model.Model, file string) (texts []string, err error) {
 	size := 0
-	err = eachTexts(m, file, true, func(texts []string) error {
-		for _, text := range texts {
+	err = eachTexts(m, file, true, func(some []string) error {
+		for _, text := range some {
 			size += len(text) + 64 // a string and its place among others
 		}
-		all = append(all, texts...)
+		texts = append(texts, some...)
 		return memory.Check(size)
 	})
-	return all, err
+	return texts, err
 }
 
 // eachTexts calls do with the texts of some thousand rows at a time.

@@ -39,7 +39,7 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 		if r, score, err = t.judgeMixed(v); !t.mixes() {
 			score.Loss = s.Score.Loss
 		}
-		if t.mixes() || t.Thresholds != nil { // otherwise the score is that of the check
+		if t.mixes() || t.Thresholds != nil { // otherwise the check has the score
 			s.of(t.Model, score)
 		}
 		if err == nil {
