@@ -32,6 +32,7 @@ func (k *keys) sequence(c *Config) *layers.EncoderDecoderConfig {
 		c.Sequence = &layers.EncoderDecoderConfig{}
 	}
 	if !k.writing {
+		k.only("is_causal", true)
 		c.Sequence.Shared, c.Search = true, Search{Start: -1, First: -1}
 	}
 	k.copy("decoder_start_token_id", (*id)(&c.Search.Start))
