@@ -19,7 +19,7 @@ import (
 type Pipeline struct {
 	pipeline *published.Pipeline
 	limit    *int   // of an Input instead of the file's maximum length; 0 means none
-	strategy string // what an Input cuts instead of what the file says, in the file's words; empty means the same
+	strategy string // which texts an Input cuts instead of the file's strategy, in the file's words; empty means the file's
 	language *int   // of an Input instead of the file's: the id of its code
 }
 
@@ -177,7 +177,8 @@ func (i *Input) add(t pipe.Token, text, word, typ int) {
 
 // Windows is like Input for a text that may be longer than limit tokens: it returns Inputs of up to limit tokens, which
 // together have all tokens of the text. Each shares stride tokens of the text with the one before it, but not below 0
-// nor more than half of its tokens. Windows returns the errors of Tokenize, and an error if the special tokens leave no room.
+// nor more than half of its tokens. Windows returns the errors of Tokenize, and an error if the special tokens leave no
+// room.
 func (p *Pipeline) Windows(text string, limit, stride int) (windows []Input, err error) {
 	if err = checkText(text); err != nil {
 		return nil, err
