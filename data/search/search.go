@@ -1,5 +1,5 @@
-// Package search finds the nearest of many vectors, such as those that a model makes of texts. It compares all of them,
-// so the result is exact.
+// Package search finds the nearest of many vectors, such as a model's vectors of texts. It compares every one, so the
+// result is exact.
 package search
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Vectors are vectors of the same width, to search for those nearest to others. The zero value is ready to use. A
+// Vectors are vectors of the same width among which Nearest searches. The zero value is ready to use. A
 // million vectors with 384 numbers take 1.5 GB, and a search among them some tenths of a second.
 //
 // Several goroutines may call its methods at once, but not while Add runs.

@@ -74,7 +74,7 @@ type Hypothesis struct {
 // An end token finishes a hypothesis only if the hypothesis is then still among the Width likeliest. The search for a
 // prompt ends when there are Width finished hypotheses, and as BeamOptions.Ends says. With a Width of 1 and without
 // LengthPenalty, or with EndFull, Beam is greedy. With a vocabulary of V tokens and a Width of V^(MaxTokens−1), the
-// search is exhaustive. With the same options, the results are those of the transformers library, whose early_stopping
+// search is exhaustive. With the same options, the results equal the transformers library's, whose early_stopping
 // is "never" for EndSure, false for EndLikely and true for EndFull.
 //
 // The model must have at least len(prompts)·Width sequences, and each prompt must have at least one token. For prompt

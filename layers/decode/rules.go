@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Rules limit which tokens may come next. The zero Rules allow every token. Their order and results are those of the
+// Rules limit which tokens may come next. The zero Rules allow every token. Their order and results match the
 // transformers library. Ids without a logit have no effect, except in ForceFirst and ForceLast, where they are errors.
 type Rules struct {
 	// NoRepeat is the length of sequences that don't occur twice in the prompt and its continuation; 0 means that
@@ -20,7 +20,7 @@ type Rules struct {
 	MinTokens int
 
 	// If ForceFirst isn't empty, the first new token is one of these. If ForceLast isn't empty, the last possible
-	// token, number MaxTokens, is one of those. Beam counts the probability of a forced token as 1.
+	// token, number MaxTokens, is one of ForceLast. Beam counts the probability of a forced token as 1.
 	ForceFirst, ForceLast []int
 
 	// Suppress lists tokens that are never chosen, and SuppressFirst tokens that aren't chosen first or, after a token
@@ -69,7 +69,7 @@ func (r *Rules) apply(scores []float64, prompt, tokens, end []int, last bool) {
 	}
 	if r.NoRepeat > 0 || len(r.BadWords) > 0 {
 		sequence := slices.Concat(prompt, tokens)
-		ends := func(n int, with []int) bool { return slices.Equal(sequence[n-len(with):n], with) }
+		ends := func(n int, tail []int) bool { return slices.Equal(sequence[n-len(tail):n], tail) }
 		start := len(sequence) + 1 - r.NoRepeat // of the tokens that may not come again with the same next one
 		for n := max(0, r.NoRepeat-1); r.NoRepeat > 0 && start >= 0 && n < len(sequence); n++ {
 			if ends(n, sequence[start:]) {

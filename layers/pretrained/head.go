@@ -13,7 +13,7 @@ import (
 type head struct {
 	suffixes []string // ends of the names of classes; Save writes the first
 	task     string   // task_type of adapters; empty for none
-	scope    string   // of all parameters except those of the head
+	scope    string   // of all parameters except the head's
 	vocab    bool     // the outputs are the tokens of the vocabulary
 	writes   bool     // the model writes token by token
 	pairs    bool     // the input may be two texts

@@ -13,9 +13,9 @@ var (
 )
 
 // joined returns the names of all heads in some maps.
-func joined(all ...map[string][]string) map[string][]string {
+func joined(tables ...map[string][]string) map[string][]string {
 	names := map[string][]string{}
-	for _, m := range all {
+	for _, m := range tables {
 		maps.Copy(names, m)
 	}
 	return names

@@ -280,9 +280,9 @@ func (k *keys) read(name string, value, v any) {
 		}
 		want = set(v, *v, isList, "a token id or a list of them")
 	case *id:
-		var all ids
-		k.read(name, value, &all)
-		*v = id(append(all, -1)[0])
+		var list ids
+		k.read(name, value, &list)
+		*v = id(append(list, -1)[0])
 	case *signed:
 		want = set(v, signed(n), whole, "a whole number")
 	case *stop:

@@ -11,7 +11,7 @@ import (
 type Search struct {
 	Start int   // id of the token in front of an answer; −1 if no file says it
 	First int   // id of the first token of every answer; −1 for any
-	Last  []int // ids of which one is the last token of an answer that has reached its greatest length; nil for any
+	Last  []int // ids of the tokens that may end an answer of the greatest length; nil for any
 
 	Beams         int     // number of answers that a search follows; 1 takes the likeliest token each time
 	LengthPenalty float64 // power of an answer's length by which the sum of its log probabilities is divided
@@ -32,14 +32,15 @@ func (k *keys) sequence(c *Config) *layers.EncoderDecoderConfig {
 		c.Sequence = &layers.EncoderDecoderConfig{}
 	}
 	if !k.writing {
+		k.only("is_causal", true)
 		c.Sequence.Shared, c.Search = true, Search{Start: -1, First: -1}
 	}
 	k.copy("decoder_start_token_id", (*id)(&c.Search.Start))
 	return c.Sequence
 }
 
-// prefixes copies the texts that config.json puts in front of sources. Those of task_specific_params have the names of
-// tasks, such as translation_en_to_de; the one for other sources has the name prefix.
+// prefixes copies the texts that config.json puts in front of sources. In Prompts, a text of task_specific_params
+// has its task's name, such as translation_en_to_de, and the text for other sources has the name prefix.
 func (k *keys) prefixes(c *Config) {
 	c.Prompts = map[string]string{}
 	tasks := k.object("task_specific_params")

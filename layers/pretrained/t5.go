@@ -10,8 +10,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// t5 is the architecture of T5, T5 1.1 and Flan-T5. Its positions are a bias for each distance, which all blocks of the
-// encoder share, and so do those of the decoder.
+// t5 is the architecture of T5, T5 1.1 and Flan-T5. Its positions are a bias for each distance: all blocks of the
+// encoder share one table of them, and all blocks of the decoder another.
 var t5 = architecture{
 	class: "T5ForConditionalGeneration", aliases: t5Aliases, encoder: true,
 	defaults: `{"vocab_size": 32128, "d_ff": 2048, "num_layers": 6, "num_heads": 8, "feed_forward_proj": "relu", ` + t5Defaults,

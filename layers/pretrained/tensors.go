@@ -58,7 +58,7 @@ func (c Config) tensors(p *layers.Params) ([]layers.Tensor, error) {
 	return tensors, nil
 }
 
-// prefixes returns what may stand in front of the names of tensors, except those of the head. Save writes the first.
+// prefixes returns the prefixes that the names of tensors outside the head may have. Save writes the first.
 func (a architecture) prefixes(head string) []string {
 	for _, line := range a.heads[head] {
 		if own, ok := strings.CutPrefix(line, "prefix "); ok {

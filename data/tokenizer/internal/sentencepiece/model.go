@@ -140,7 +140,7 @@ func (m *Model) Encode(tokens []pipe.Token, text string, b *pipe.Budget) ([]pipe
 	}
 	for i, t := range tokens[first:] {
 		t.Start, t.End = t.Start+n, t.End+n
-		piece := text[t.Start:t.End] // what neighbouring unknown characters are
+		piece := text[t.Start:t.End] // of neighbouring unknown characters
 		if t.ID != m.unknownID {
 			piece = m.Pieces[t.ID]
 		}
