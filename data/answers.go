@@ -54,7 +54,7 @@ func (r *Rule) Windows(source string) ([]Window, error) {
 	question, context, ok := strings.Cut(source, "\t")
 	tags := r.Kind == KindTagging
 	if !tags && (!ok || strings.TrimSpace(question) == "" || strings.TrimSpace(context) == "") {
-		return nil, fmt.Errorf("it must be a question and a context with a tab between them, got %.100q", source)
+		return nil, errors.New("it must be a question and a context with a tab between them")
 	}
 	var whole Window
 	var after []int // ids after the context

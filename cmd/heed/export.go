@@ -15,7 +15,7 @@ func newExport() *cobra.Command {
 	var adapter bool
 	cmd := &cobra.Command{
 		Use:   "export DIR --out FOLDER",
-		Short: "Write a text model as a published model, for other libraries",
+		Short: "Write a model as a published one, for other libraries",
 		Long: `Write the model of a run as a folder that other libraries open, such as transformers, and heed as well:
 config.json, model.safetensors (32 bits), and the tokenizer.
 

@@ -120,6 +120,9 @@ func (m *Model) Sum() (string, error) {
 func (m *Model) SetPrompt(name string) error {
 	prompts := m.prompts()
 	text, ok := prompts[name]
+	if len(prompts) == 0 && name != "" {
+		return setting.Errorf("%s is for models with prompts, and this one has none, got %q", setting.Path("prompt_name"), name)
+	}
 	if !ok && name != "" {
 		return setting.Errorf("%s must be one of the model's prompts, %q, got %q", setting.Path("prompt_name"), slices.Sorted(maps.Keys(prompts)), name)
 	}

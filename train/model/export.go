@@ -87,7 +87,7 @@ func newFolder(dir string, write func() error) error {
 // export writes a model that was trained.
 func (m *Model) export(dir string) error {
 	if m.Config.Task.Kind != data.KindText {
-		return fmt.Errorf("models of kind %s have no published equal, only text models have", m.Config.Task.Kind)
+		return fmt.Errorf("models of kind %s have no published equal unless they began as a published model", m.Config.Task.Kind)
 	}
 	c := pretrained.Config{Head: "text", Causal: true, Model: m.Config.Model, MaxLen: m.layout.Len, Start: -1, Pad: -1, Sampler: m.Sampler()}
 	if p, ok := c.Model.Positions.(layers.Learned); ok {

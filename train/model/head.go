@@ -104,15 +104,11 @@ func (c *Config) Describe() Description {
 	if c.chats() {
 		d.Use = "chat"
 	}
-	name := c.Task.Name
-	if c.Opened() {
-		name = string(c.Task.Kind)
-	}
 	cannot := func(can bool, why string) error {
 		if can {
 			return nil
 		}
-		return fmt.Errorf("the model is for the task %s, %s: use heed %s", name, why, d.Use)
+		return fmt.Errorf("the model is for the task %s, %s: use heed %s", c.taskName(), why, d.Use)
 	}
 	d.Generate = cannot(f.causal, "and only text models generate text")
 	d.Embed = cannot(f.vectors || f.masks, "and only models of kind embed or mlm embed texts")
@@ -126,6 +122,14 @@ func (c *Config) Describe() Description {
 	}
 	headOf(c.Task.Kind).describe(c, &d)
 	return d
+}
+
+// taskName returns the name of the task in errors. A published model's rule has its model_type as a name.
+func (c *Config) taskName() string {
+	if c.Opened() {
+		return string(c.Task.Kind)
+	}
+	return c.Task.Name
 }
 
 // MaxBeam is the greatest Beam of PredictOptions.

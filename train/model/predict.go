@@ -76,7 +76,7 @@ func (o *PredictOptions) check(m *Model) error {
 		return setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
 	}
 	if o.Beam > max(1, d.Beam) {
-		return setting.Errorf("%s is for answers written symbol by symbol, not for the task %s", setting.Path("beam"), m.Config.Task.Name)
+		return setting.Errorf("%s is for answers written symbol by symbol, not for the task %s", setting.Path("beam"), m.Config.taskName())
 	}
 	if d.Predict != nil {
 		return d.Predict
@@ -87,16 +87,16 @@ func (o *PredictOptions) check(m *Model) error {
 		}
 	}
 	if o.Top > 0 && d.Top == 0 {
-		return setting.Errorf("%s is for answers that the model chooses as a whole, such as labels, not for the task %s", setting.Path("top"), m.Config.Task.Name)
+		return setting.Errorf("%s is for answers that the model chooses as a whole, such as labels, not for the task %s", setting.Path("top"), m.Config.taskName())
 	}
 	if o.NoAnswer && !d.NoAnswer {
-		return setting.Errorf("%s is for models that find answers in texts, not for the task %s", setting.Path("no_answer"), m.Config.Task.Name)
+		return setting.Errorf("%s is for models that find answers in texts, not for the task %s", setting.Path("no_answer"), m.Config.taskName())
 	}
 	if o.Top < 0 || o.Top > d.Top {
 		return setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
 	}
 	if o.Entities != "" && d.Entities == nil {
-		return setting.Errorf("%s is for published models that tag the pieces of a text, not for the task %s", setting.Path("entities"), m.Config.Task.Name)
+		return setting.Errorf("%s is for published models that tag the pieces of a text, not for the task %s", setting.Path("entities"), m.Config.taskName())
 	}
 	if o.Entities != "" && !slices.Contains(d.Entities, o.Entities) {
 		return setting.Errorf("%s must be one of %s, got %.100q%s", setting.Path("entities"), strings.Join(d.Entities, ", "), o.Entities, text.DidYouMean(o.Entities, d.Entities))

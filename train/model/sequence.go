@@ -136,7 +136,7 @@ func (m *Model) SetLanguages(source, target string) error {
 		codes = answers.Languages()
 	}
 	if len(codes) == 0 && source+target != "" {
-		return setting.Errorf("%s and %s are for published models that know several languages, not for the task %s", setting.Path("source_language"), setting.Path("target_language"), rule.Name)
+		return setting.Errorf("%s and %s are for published models that know several languages, not for the task %s", setting.Path("source_language"), setting.Path("target_language"), m.Config.taskName())
 	}
 	var err error
 	if code := ">>" + target + "<<"; slices.Contains(codes, code) { // which begins a text

@@ -23,7 +23,7 @@ func (t Threshold) check(c *Config) error {
 	case t == Threshold{}:
 		return nil
 	case c.Task.Kind != data.KindClassification || len(classes) != 2:
-		return setting.Errorf("%s is for models with two labels, not for the task %s", path, c.Task.Name)
+		return setting.Errorf("%s is for models with two labels, not for the task %s", path, c.taskName())
 	case !slices.Contains(classes, t.Label):
 		return setting.Errorf("%s must name one of the labels %q and %q, got %.100q%s", path, classes[0], classes[1], t.Label, text.DidYouMean(t.Label, classes))
 	}

@@ -176,7 +176,7 @@ func TestExportErrors(t *testing.T) {
 		want string
 	}{
 		"rms":            {c, `the nearest is gpt2: block.norm.kind is "rms", and there it is "layer"; no_bias is false`},
-		"classification": {withFile(t, "classification", "rows.tsv", someRows(data.KindClassification)), "models of kind classification have no published equal, only text models have"},
+		"classification": {withFile(t, "classification", "rows.tsv", someRows(data.KindClassification)), "models of kind classification have no published equal unless they began as a published model"},
 	} {
 		dir := filepath.Join(t.TempDir(), "new")
 		err := made(t, test.c).Export(dir)

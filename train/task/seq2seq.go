@@ -12,8 +12,8 @@ type seq2seq struct{ common }
 var seq2seqKind = seq2seq{common{facts{
 	name: data.KindSeq2Seq, help: "the answer to each source in a file, of any length",
 	format: &rows.Format{AnswerUnits: true, Sequences: true, Columns: []table.Column{
-		{Role: "source", Names: []string{"source", "src", "input", "word", "question"}},
-		{Role: "answer", Names: []string{"target", "tgt", "output", "answer", "pronunciation"}},
+		{Role: "source", Names: []string{"source", "src", "input", "word", "question", "text", "article", "document"}},
+		{Role: "answer", Names: []string{"target", "tgt", "output", "answer", "pronunciation", "summary", "translation"}},
 	}},
 	smoothing: 0.1,
 }}}

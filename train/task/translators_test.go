@@ -3,9 +3,11 @@ package task
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +51,21 @@ func TestTranslators(t *testing.T) {
 	}
 }
 
+// A file of texts has a header that names them.
+func TestTranslatorsFile(t *testing.T) {
+	m := must.Get(Open("testdata/translators/t5"))(t)
+	file := filepath.Join(t.TempDir(), "texts.csv")
+	must.Do(t, os.WriteFile(file, []byte("id,text\n1,a cat\n"), 0o600))
+	var inputs []string
+	must.Do(t, PredictFile(t.Context(), m, file, io.Discard, PredictOptions{}, []string{"answer"}, func(_ int, a Answer) []any {
+		inputs = append(inputs, a.Input)
+		return []any{a.Text}
+	}))
+	if !slices.Equal(inputs, []string{"a cat"}) {
+		t.Errorf("the inputs are %q", inputs)
+	}
+}
+
 // Languages and prompts that a model doesn't know, and other beams than a model has, must be errors that name them. A
 // beam that a caller chooses comes before the folder's.
 func TestTranslatorsChoices(t *testing.T) {
@@ -57,8 +74,9 @@ func TestTranslatorsChoices(t *testing.T) {
 	must.Fail(t, mbart.SetLanguages("", "ro_RU"), "target_language", "did you mean ro_RO?")
 	must.Fail(t, mbart.SetLanguages("fra", ""), "source_language", "fra")
 	must.Fail(t, open("marian-codes").SetLanguages("", "spa"), "target_language", "spa")
-	must.Fail(t, t5.SetLanguages("", "ro_RO"), "models that know several languages, not for the task t5")
+	must.Fail(t, t5.SetLanguages("", "ro_RO"), "models that know several languages, not for the task seq2seq")
 	must.Fail(t, t5.SetPrompt("summary"), "summarization", "translation_en_to_fr")
+	must.Fail(t, mbart.SetPrompt("summary"), "models with prompts, and this one has none")
 	if got := mbart.DefaultBeam(); got != 5 || t5.DefaultBeam() != 1 {
 		t.Errorf("the default beams are %d and %d, want 5 and 1", got, t5.DefaultBeam())
 	}

@@ -70,7 +70,7 @@ func NewScore(c *model.Config, loss float64, values map[string]float64, total in
 		}
 	}
 	for _, m := range k.Metrics[1:] {
-		s.others += fmt.Sprintf(", %s %.4g", metrics.Spoken(m.Name), values["val_"+m.Name])
+		s.others += fmt.Sprintf(", %s %#.4g", metrics.Spoken(m.Name), values["val_"+m.Name])
 	}
 	return s
 }
