@@ -39,8 +39,8 @@ func Labels(ctx context.Context, train linear.Rows, labels [][]int, classes int,
 	return s.finish(ctx)
 }
 
-// averagePrecision returns the average precision of all labels of the rows that have scores (rows, classes) together, or
-// 0 without labels.
+// averagePrecision returns the average precision of all labels together, of the rows that have scores (rows, classes),
+// or 0 without labels.
 func averagePrecision(scores []float32, classes int, labels [][]int) float64 {
 	right, count := make([]bool, len(scores)), 0
 	for row, some := range labels[:len(scores)/classes] {
