@@ -47,9 +47,9 @@ const (
 
 // Windows returns the windows in which a model for KindQA, or a published one for KindTagging with Classes, reads a
 // source. A window has at most MaxLen ids. Two windows next to each other share 128 tokens of the context, or MaxLen/2
-// if that is less. If a long question leaves no more room than that, if there would be more than 16,384 windows, or for
-// short windows of KindTagging, they share half of the room. For KindTagging, the context may have no tokens; then there
-// is one window.
+// if that is less. If a long question leaves no more room than that, if there would be more than 16,384 windows, or
+// for short windows of KindTagging, they share half of the room. For KindTagging, the context may have no tokens; then
+// there is one window.
 func (r *Rule) Windows(source string) ([]Window, error) {
 	question, context, ok := strings.Cut(source, "\t")
 	tags := r.Kind == KindTagging

@@ -114,8 +114,8 @@ func (m *Model) read(ctx context.Context, inputs []string, q query, beam int) (a
 		}
 		var some []query
 		some, answers[i] = m.queries(input)
-		for n, row := range some {
-			row.place, row.number, row.top, row.keep, row.mixture = i, n, q.top, q.keep, q.mixture
+		for _, row := range some {
+			row.place, row.top, row.keep, row.mixture = i, q.top, q.keep, q.mixture
 			rows = append(rows, row)
 		}
 	}
@@ -176,7 +176,7 @@ func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) (err er
 		}
 		return err
 	}
-	slices.SortFunc(rows, func(a, b query) int { return cmp.Or(a.place-b.place, a.number-b.number) })
+	slices.SortFunc(rows, func(a, b query) int { return cmp.Or(a.place-b.place, a.window.Before-b.window.Before) })
 	for len(rows) > 0 && err == nil {
 		n := 1
 		for n < len(rows) && rows[n].place == rows[0].place {

@@ -22,7 +22,6 @@ type query struct {
 	ids     []int
 	targets []int         // for tags: positions where it is data.Ignore have no tag; nil if every position has an answer
 	place   int           // index of the input
-	number  int           // of the window of the input, from 0
 	window  *data.Window  // if the network is windowed
 	without float64       // for kind qa: probability that the window has no answer
 	top     int           // number of choices wanted; 0 means 1

@@ -1,27 +1,28 @@
 package score
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/heed-go/heed/internal/metrics"
 )
 
 // Labels scores answers that may have several labels each. It keeps the scores of all labels in memory.
 type Labels struct {
 	classes tallies
-	scores  map[string][]labelScore
+	scores  map[string]*labelScores
 }
 
-type labelScore struct {
-	logOdds float32
-	right   bool
+type labelScores struct {
+	logOdds []float32
+	right   []bool
 }
 
 // Add adds an answer and the right labels, each of which has a label once.
 func (l *Labels) Add(answer, right []string) {
 	if l.classes == nil {
-		l.classes, l.scores = tallies{}, map[string][]labelScore{}
+		l.classes, l.scores = tallies{}, map[string]*labelScores{}
 	}
 	for _, label := range answer {
 		if l.classes.get(label).Answers++; slices.Contains(right, label) {
@@ -35,7 +36,12 @@ func (l *Labels) Add(answer, right []string) {
 
 // AddScore adds the probability of a label in an answer that has been added, and whether the label is right.
 func (l *Labels) AddScore(label string, probability float64, right bool) {
-	l.scores[label] = append(l.scores[label], labelScore{float32(math.Log(probability) - math.Log1p(-probability)), right})
+	s := l.scores[label]
+	if s == nil {
+		s = &labelScores{}
+		l.scores[label] = s
+	}
+	s.logOdds, s.right = append(s.logOdds, float32(math.Log(probability)-math.Log1p(-probability))), append(s.right, right)
 }
 
 // Classes returns the score of every label that was in an answer or right, sorted by name.
@@ -54,33 +60,16 @@ func (l *Labels) Micro() ClassScore {
 func (l *Labels) Macro() ClassScore { return macro(l.Classes()) }
 
 // AveragePrecision returns the average precision of all labels together, and the mean of the average precisions of the
-// labels that are right somewhere. It is the mean, over the right labels of all rows, of the share of right ones among
-// the labels whose scores are at least as high. Without right labels, both are NaN.
+// labels that are right somewhere: see metrics.AveragePrecision. Without right labels, both are NaN.
 func (l *Labels) AveragePrecision() (micro, mean float64) {
-	var together []labelScore
+	var together labelScores
 	sum, count := 0.0, 0.0
 	for _, label := range slices.Sorted(maps.Keys(l.scores)) {
-		together = append(together, l.scores[label]...)
-		if p := averagePrecision(slices.Clone(l.scores[label])); p == p {
+		s := l.scores[label]
+		together.logOdds, together.right = append(together.logOdds, s.logOdds...), append(together.right, s.right...)
+		if p := metrics.AveragePrecision(s.logOdds, s.right); p == p {
 			sum, count = sum+p, count+1
 		}
 	}
-	return averagePrecision(together), sum / count
-}
-
-// averagePrecision returns the average precision of scores, which it sorts.
-func averagePrecision(scores []labelScore) float64 {
-	slices.SortFunc(scores, func(a, b labelScore) int { return cmp.Compare(b.logOdds, a.logOdds) })
-	right, sum := 0.0, 0.0
-	for i := 0; i < len(scores); {
-		before, end := right, i
-		for end < len(scores) && scores[end].logOdds == scores[i].logOdds {
-			if scores[end].right {
-				right++
-			}
-			end++
-		}
-		sum, i = sum+(right-before)*right/float64(end), end
-	}
-	return sum / right
+	return metrics.AveragePrecision(together.logOdds, together.right), sum / count
 }

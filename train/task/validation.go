@@ -201,31 +201,17 @@ func (v *validation) ofLabel(c *Config, x logit.Mixture) map[string]float64 {
 	return map[string]float64{name: 0}
 }
 
-// averagePrecision returns the mean, over the rows of a class, of the share of this class among the rows for which the
-// class is as likely.
+// averagePrecision returns the average precision of a class, or 0 if no row has it.
 func (s *sides) averagePrecision(x logit.Mixture, class int) float64 {
 	logits := x.Logits(slices.Clone(s.network), s.linear, s.width)
-	p := make([]float64, len(s.classes))
+	p, right := make([]float64, len(s.classes)), make([]bool, len(s.classes))
 	for i := range p {
-		p[i] = logit.LogProb(logits[i*s.width:][:s.width], class)
+		p[i], right[i] = logit.LogProb(logits[i*s.width:][:s.width], class), s.classes[i] == class
 	}
-	sum, count := 0.0, 0.0
-	for i, right := range s.classes {
-		if right != class {
-			continue
-		}
-		above, rights := 0.0, 0.0
-		for k, other := range s.classes {
-			if p[k] >= p[i] {
-				above++
-				if other == class {
-					rights++
-				}
-			}
-		}
-		sum, count = sum+rights/above, count+1
+	if !slices.Contains(right, true) {
+		return 0
 	}
-	return sum / max(count, 1)
+	return metrics.AveragePrecision(p, right)
 }
 
 // guesses reports whether the validation score is no better than the score of guesses by more than chance.

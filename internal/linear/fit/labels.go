@@ -3,9 +3,9 @@ package fit
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/heed-go/heed/internal/linear"
+	"github.com/heed-go/heed/internal/metrics"
 )
 
 // Labels is like Classes for rows with any number of labels each, also none. Of the constants, it chooses the one with
@@ -39,25 +39,18 @@ func Labels(ctx context.Context, train linear.Rows, labels [][]int, classes int,
 	return s.finish(ctx)
 }
 
-// averagePrecision returns the mean, over all labels of the rows that have scores (rows, classes), of the share of
-// right ones among the scores that are as high, or 0 without labels.
+// averagePrecision returns the average precision of all labels together, of the rows that have scores (rows, classes),
+// or 0 without labels.
 func averagePrecision(scores []float32, classes int, labels [][]int) float64 {
-	order, yes := make([]int, len(scores)), make([]bool, len(scores))
-	for i := range order {
-		order[i] = i
-	}
+	right, count := make([]bool, len(scores)), 0
 	for row, some := range labels[:len(scores)/classes] {
 		for _, label := range some {
-			yes[row*classes+label] = true
+			right[row*classes+label] = true
+			count++
 		}
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b)) })
-	right, sum := 0.0, 0.0
-	for i, k := range order {
-		if yes[k] {
-			right++
-			sum += right / float64(i+1)
-		}
+	if count == 0 {
+		return 0
 	}
-	return sum / max(right, 1)
+	return metrics.AveragePrecision(scores, right)
 }
