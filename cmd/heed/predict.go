@@ -84,7 +84,8 @@ without an answer. With --top, further columns are probability, answer_2, probab
 Inputs with symbols that training never saw are answered too. The context of a model is max_len in
 config.json. If an input is longer, a model that answers with one label or number ignores the end of the
 input (or of the longer text of a pair), and a text model ignores the beginning; so does a published
-model whose tokenizer cuts texts on the left. Other models don't answer it. Standard error has the number
+model whose tokenizer cuts texts on the left. Models for questions and published models for tokens read all
+of it, in windows. Other models don't answer it. Standard error has the number
 of such inputs. Put -- before inputs that begin with a dash.`
 
 func newPredict() *cobra.Command {

@@ -282,7 +282,7 @@ func TestEmbed(t *testing.T) {
 		"embed DIR a --data ROWS":         "as arguments or with --data, not both",
 		"embed DIR a --column=body":       "--column needs --data",
 		"embed DIR a --out=x.txt":         "--out must be a file's name that ends in .npy, .csv or .jsonl",
-		"embed DIR a --prompt-name=query": "--prompt-name must be one of the model's prompts",
+		"embed DIR a --prompt-name=query": "--prompt-name is for models with prompts, and this one has none",
 		"generate DIR --prompt=a":         "only text models generate text",
 	} {
 		rejected(t, heed(strings.Fields(strings.NewReplacer("DIR", dir, "ROWS", rows).Replace(args))...), 2, want)
@@ -330,6 +330,7 @@ func TestEntities(t *testing.T) {
 			t.Errorf("%s: got %+v", rule, got)
 		}
 	}
+	must.Have(t, succeed(t, "eval", folder, "--data", newFile(t, "tags.jsonl", `{"tokens": ["Ann", "lives"], "tags": ["B-PER", "O"]}`+"\n")), " of 2 tags right")
 	if got := heed("predict", folder, "--entities", "frist", "Ann"); got.code != 2 || !strings.Contains(got.stderr, "did you mean first?") {
 		t.Errorf("got %+v", got)
 	}

@@ -128,6 +128,9 @@ func (s publishedStart) config([]data.Rule) (Config, error) {
 		c.DecoderLayers = m.Sequence.DecoderLayers
 		c.Task.Target, err = s.target()
 	}
+	if f := c.about(); f.aligned && f.answers != "" { // one tag per word, in files, too
+		c.Data.SourceUnits, c.Data.TargetUnits = tokenizer.Published, tokenizer.Tokens
+	}
 	return c, err
 }
 

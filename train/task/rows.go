@@ -25,7 +25,7 @@ type rowSet struct {
 func (c *Config) format(k kind) rows.Format {
 	f := *k.about().format
 	f.Columns, f.Check, f.Texts, f.Starts = k.columns(c), k.row(c), c.Task.Texts, c.Task.Starts
-	f.Tagged = f.Aligned && c.FromRows() && c.Data.SourceUnits != tokenizer.Characters && c.Data.TargetUnits != tokenizer.Characters
+	f.Tagged = f.Aligned && (c.FromRows() || c.Opened()) && c.Data.SourceUnits != tokenizer.Characters && c.Data.TargetUnits != tokenizer.Characters
 	return f
 }
 
