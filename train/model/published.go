@@ -104,8 +104,12 @@ func (s publishedStart) target() (*tokenizer.Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, id := range p.Special() {
-		if id == s.model.Search.First || id == s.model.Search.Start {
+	special := p.Special()
+	for _, wanted := range []int{s.model.Search.First, s.model.Search.Start} {
+		for name, id := range special {
+			if id != wanted {
+				continue
+			}
 			if known, err := p.WithLanguage(name); err == nil {
 				return known, nil
 			}
