@@ -52,10 +52,15 @@ func (s *spanReader) members(line []byte) (object, error) {
 		return nil
 	}
 	content := find(texts, func(value []byte) bool { return value[0] == '"' })
-	list := find(marks, func(value []byte) bool {
-		inner := strings.TrimLeft(string(value[1:]), jsonSpace)
-		return value[0] == '[' && (inner[0] == '[' || inner[0] == '{' || inner[0] == ']')
-	})
+	begins := func(firsts string) func(value []byte) bool {
+		return func(value []byte) bool {
+			return value[0] == '[' && strings.ContainsRune(firsts, rune(strings.TrimLeft(string(value[1:]), jsonSpace)[0]))
+		}
+	}
+	list := find(marks, begins("[{"))
+	if list == nil {
+		list = find(marks, begins("]"))
+	}
 	if content == nil || list == nil {
 		return o, nil
 	}

@@ -22,6 +22,7 @@ func TestSpans(t *testing.T) {
 		{"old doccano", "a.jsonl", `{"text": "An 東京 é", "labels": [[3, 5, "X Y"]]}`, "", "An 東 京 é", "O B-X_Y I-X_Y O", "1 span"},
 		{"Label Studio", "a.json", `[{"id": 3, "text": "Ann sings.", "label": [{"start": 0, "end": 3, "text": "Ann", "labels": ["PER"]}]}]`, "", "Ann sings .", "B-PER O O", "1 span"},
 		{"Prodigy", "a.jsonl", `{"text": "Ann sings", "tokens": [{"text": "Ann", "start": 0, "end": 3, "id": 0}], "spans": [{"start": 4, "end": 9, "token_start": 1, "label": "ACT"}], "answer": "accept"}`, "", "Ann sings", "O B-ACT", "1 span"},
+		{"an empty list and spans", "a.jsonl", `{"text": "Ann sings", "label": [], "spans": [{"start": 4, "end": 9, "label": "ACT"}]}`, "", "Ann sings", "O B-ACT", "1 span"},
 		{"spaCy", "a.json", "[\n[\"Ann sings\", {\"entities\": [[0, 3, \"PER\"]]}]]", "", "Ann sings", "B-PER O", "1 span"},
 		{"inside a word", "a.jsonl", `{"text": "Ann-Lee's 12km", "label": [[1, 6, "PER"], [10, 11, "N"]]}`, "", "Ann - Lee ' s 12 km", "B-PER I-PER I-PER O O B-N O", "2 begin or end inside a word"},
 		{"overlapping", "a.jsonl", `{"text": "a b c", "label": [[2, 5, "Y"], [0, 3, "X"], [0, 5, "Z"], [1, 2, "W"]]}`, "", "a b c", "B-Z I-Z I-Z", "3 were left out"},
