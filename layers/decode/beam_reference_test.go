@@ -77,12 +77,12 @@ func TestBeamTransformers(t *testing.T) {
 		}
 		m := newFake(o.Width, vocab)
 		m.logits = func(sequence []int) []float64 {
-			h, row := c.Seed, make([]float64, vocab)
+			h, row := int64(c.Seed), make([]float64, vocab) // products need 64 bits
 			for _, id := range sequence[max(0, len(sequence)-3):] {
-				h = (h*31 + id + 1) * 7919 % 1000003
+				h = (h*31 + int64(id) + 1) * 7919 % 1000003
 			}
 			for id := range row {
-				row[id] = float64((h*(id+7)*104729+id*7919)%1000003) / 1000003 * 6
+				row[id] = float64((h*int64(id+7)*104729+int64(id)*7919)%1000003) / 1000003 * 6
 			}
 			row[vocab-1] += float64(len(sequence)) / 8
 			return row
