@@ -2,7 +2,6 @@ package data
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strings"
 
@@ -104,7 +103,7 @@ func taggedInput(p *tokenizer.Pipeline, source string) (tokenizer.Input, error) 
 	type word struct{ spaced, start, end int } // where it begins in the spaced text, and its part of the source
 	var words []word
 	var spaced strings.Builder
-	for start, end := range wordsIn(source) {
+	for start, end := range text.Places(source, text.VisibleWords(source)) {
 		if spaced.Len() > 0 {
 			spaced.WriteByte(' ')
 		}
@@ -123,17 +122,4 @@ func taggedInput(p *tokenizer.Pipeline, source string) (tokenizer.Input, error) 
 		}
 	}
 	return input, err
-}
-
-// wordsIn returns the offsets of the words of a source for tagging with Published.
-func wordsIn(source string) iter.Seq2[int, int] {
-	return func(yield func(start, end int) bool) {
-		end := 0
-		for word := range text.VisibleWords(source) {
-			start := end + strings.Index(source[end:], word)
-			if end = start + len(word); !yield(start, end) {
-				return
-			}
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // KindTagging predicts one symbol of the answer at every position of a source. The answer can't be longer than the
@@ -125,7 +126,7 @@ func (r *Rule) Tagged(source string) (symbols []tokenizer.Token, places []int, e
 		return nil, nil, err
 	}
 	place := 0
-	for start, end := range wordsIn(source) {
+	for start, end := range text.Places(source, text.VisibleWords(source)) {
 		for place < len(input.Tokens) && input.Tokens[place].End <= start { // special tokens end at 0
 			place++
 		}

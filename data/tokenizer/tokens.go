@@ -68,16 +68,13 @@ func (s *spaced) Encode(text string) ([]int, error) {
 	return ids, nil
 }
 
-func (s *spaced) Tokenize(text string, _ Options) ([]Token, error) {
-	ids, err := s.Encode(text)
+func (s *spaced) Tokenize(source string, _ Options) ([]Token, error) {
+	ids, err := s.Encode(source)
 	if err != nil {
 		return nil, err
 	}
 	tokens := make([]Token, 0, len(ids))
-	end := 0
-	for token := range split(s.units, text) {
-		start := end + strings.Index(text[end:], token)
-		end = start + len(token)
+	for start, end := range text.Places(source, split(s.units, source)) {
 		tokens = append(tokens, Token{ids[len(tokens)], start, end})
 	}
 	return tokens, nil

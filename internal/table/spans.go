@@ -150,14 +150,13 @@ func spanOf(value []byte) (x span, err error) {
 func (s *spanReader) tags(source string, spans []span) (words, tags []string, err error) {
 	type place struct{ start, end int }
 	var places []place
-	end, count := 0, 0 // in bytes, and in characters
-	for word := range text.Words(source) {
-		start := end + strings.Index(source[end:], word)
-		from := count + utf8.RuneCountInString(source[end:start])
-		count, end = from+utf8.RuneCountInString(word), start+len(word)
-		words, tags, places = append(words, word), append(tags, "O"), append(places, place{from, count})
+	done, count := 0, 0 // in bytes, and in characters
+	for start, end := range text.Places(source, text.Words(source)) {
+		first := count + utf8.RuneCountInString(source[done:start])
+		count, done = first+utf8.RuneCountInString(source[start:end]), end
+		words, tags, places = append(words, source[start:end]), append(tags, "O"), append(places, place{first, count})
 	}
-	total := count + utf8.RuneCountInString(source[end:])
+	total := count + utf8.RuneCountInString(source[done:])
 	slices.SortStableFunc(spans, func(a, b span) int {
 		if a.start == b.start {
 			return b.end - a.end

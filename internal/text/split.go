@@ -30,21 +30,33 @@ func Words(s string) iter.Seq[string] {
 	}
 }
 
+// Places returns the start and the end of each of the words of s, in bytes. The words are parts of s, in order.
+func Places(s string, words iter.Seq[string]) iter.Seq2[int, int] {
+	return func(yield func(start, end int) bool) {
+		end := 0
+		for word := range words {
+			start := end + strings.Index(s[end:], word)
+			if end = start + len(word); !yield(start, end) {
+				return
+			}
+		}
+	}
+}
+
 // VisibleWords returns the words of s like Words. But a character that can't be seen, such as a soft hyphen or a space
 // without width, belongs to the word before it, if no white space is between them.
 func VisibleWords(s string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		start, end := 0, 0 // of the word that isn't finished yet
-		for word := range Words(s) {
-			next := end + strings.Index(s[end:], word)
-			if r, n := utf8.DecodeRuneInString(word); n == len(word) && next == end && end > 0 && unicode.In(r, unicode.Cc, unicode.Cf) {
-				end += n
+		for first, last := range Places(s, Words(s)) {
+			if r, n := utf8.DecodeRuneInString(s[first:last]); n == last-first && first == end && end > 0 && unicode.In(r, unicode.Cc, unicode.Cf) {
+				end = last
 				continue
 			}
 			if end > 0 && !yield(s[start:end]) {
 				return
 			}
-			start, end = next, next+len(word)
+			start, end = first, last
 		}
 		if end > 0 {
 			yield(s[start:end])

@@ -46,10 +46,8 @@ type word struct {
 }
 
 func visibleWords(_ *tokenizer.Pipeline, input string, pieces []piece) (words []word) {
-	end, next := 0, 0
-	for w := range text.VisibleWords(input) {
-		start := end + strings.Index(input[end:], w)
-		end = start + len(w)
+	next := 0
+	for start, end := range text.Places(input, text.VisibleWords(input)) {
 		for next < len(pieces) && pieces[next].End <= start {
 			next++
 		}
@@ -117,11 +115,11 @@ func (e entityFinder) predictor(s batchShape) (predictor, error) {
 	return e.chooser(e, s, func(output []float32, q *query) { q.output = slices.Clone(output[:len(q.ids)*e.layout.Classes]) })
 }
 
-// pieces returns the pieces of a window, from token number from of the input up to token number to.
-func (e entityFinder) pieces(q query, from, to int) (pieces []piece) {
+// pieces returns the pieces of a window, from token number first of the input up to token number end.
+func (e entityFinder) pieces(q query, first, end int) (pieces []piece) {
 	classes, w := e.layout.Classes, q.window
 	for i, t := range w.Tokens {
-		if n := w.Before + i; n >= from && n < to {
+		if n := w.Before + i; n >= first && n < end {
 			pieces = append(pieces, piece{t, logit.Probabilities(q.output[(w.Context+i)*classes:][:classes])})
 		}
 	}
@@ -134,15 +132,15 @@ func (e entityFinder) join(windows []query, o PredictOptions, a *Answer) error {
 	rule, _ := EntityRules.Get(cmp.Or(o.Entities, EntityRules[0].Name))
 	source := e.Config.Task.Source.(*tokenizer.Pipeline)
 	var whole []piece
-	from := 0
+	first := 0
 	for i, q := range windows {
-		to := math.MaxInt
+		end := math.MaxInt
 		if i+1 < len(windows) {
 			next := windows[i+1].window.Before
-			to = next + (q.window.Before+len(q.window.Tokens)-next)/2
+			end = next + (q.window.Before+len(q.window.Tokens)-next)/2
 		}
-		whole = append(whole, e.pieces(q, from, to)...)
-		from = to
+		whole = append(whole, e.pieces(q, first, end)...)
+		first = end
 	}
 	words := rule.divide(source, a.Input, whole)
 	tags := make([]string, len(words))
