@@ -27,7 +27,7 @@ most. If the run's tokens are characters, other libraries leave out characters t
 
 DIR may also be the folder of a published model, or a run that began as one: the result is such a model, with
 its tokenizer and other settings. Labels and numbers need a model that already had a head for them.
-If the answers of rows are mixed with those of a linear model, which no published model has, heed writes
+If a linear model has a share in the answers of rows, which no published model has, heed writes
 the network alone and says so: its answers aren't as good.`,
 		Example: `  heed export runs/text --out models/shakespeare
   heed export models/smollm2 --out copies/smollm2`,

@@ -59,7 +59,7 @@ func (r *ranking) check(flags *pflag.FlagSet, dir string, texts []string) error 
 	return cmp.Or(needData(flags, "column", "header", "quotes", "encoding"), knownEncoding(r.as.Encoding), argsOrData(flags, "texts", texts))
 }
 
-// run ranks the texts, those of the file or the lines of standard input.
+// run ranks the texts of the call, the texts of the file or the lines of standard input.
 func (r *ranking) run(cmd *cobra.Command, dir, query string, texts []string) error {
 	if err := checkStdout(cmd.OutOrStdout(), []string{r.path}); err != nil {
 		return err

@@ -20,7 +20,7 @@ func TestReadMixture(t *testing.T) {
 	must.Refuse(ReadMixture(map[string]string{linearKey: "1.5"}))(t, "heed.linear must be from 0 to 1")
 }
 
-// The odds are those of Logits for two classes, of which the first has the logit 0.
+// The odds equal the second of two Logits, if the first is 0.
 func TestOdds(t *testing.T) {
 	network, linear := []float32{0.5, -2}, []float32{3, 1}
 	for _, x := range []Mixture{{}, {Linear: 1}, {Linear: 0.25, Temperature: 2}} {

@@ -135,7 +135,7 @@ func (m *Model) SetPrompt(name string) error {
 	}
 	m.published.model = c
 	rule := m.Config.Task
-	if m.Config.Opened() { // the answers of a run are as long as those that it learned
+	if m.Config.Opened() { // a run answers with at most as many tokens as it learned
 		headOf(rule.Kind).published(&c, &rule)
 	}
 	return m.setRule(rule)

@@ -32,7 +32,7 @@ import (
 // run's probabilities, or the unit of its numbers, becomes a part of the head. Tags of words become tags of pieces.
 // Other libraries read a text as it is, not its words with spaces between them, so tags beside marks may differ.
 //
-// If the answers are mixed with those of a linear model, only the network is exported, as UseNetwork would leave it,
+// If a linear model has a share in the answers, only the network is exported, as UseNetwork would leave it,
 // and Note tells so: the folder's answers differ.
 //
 // Export returns an error if no published architecture computes the same. It names the nearest one and the settings

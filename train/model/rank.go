@@ -17,8 +17,8 @@ type Ranked struct {
 }
 
 // Rank scores documents by how well they answer a query, and returns the best ones, best first. Of equal scores, the
-// one with the smaller Index comes first. It returns up to top documents, or all if top is 0, and after them those that
-// the model can't read. It also returns the number of tokens that the model read.
+// one with the smaller Index comes first. It returns up to top documents, or all if top is 0, and after them the
+// documents that the model can't read. It also returns the number of tokens that the model read.
 //
 // The model must be one that scores two texts: a published one with one label, such as a CrossEncoder of
 // sentence-transformers, or a run of kind regression that learned pairs. The score of a published model is what its
