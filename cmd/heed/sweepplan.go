@@ -55,7 +55,7 @@ func (v variable) Set(list string) error {
 		return nil
 	}
 	for i, part := range strings.Split(list, ",") {
-		if last := len(v.flag.values) - 1; i > 0 && v.Type() == (choice[any]{}).Type() && strings.Contains(part, "=") {
+		if last := len(v.flag.values) - 1; i > 0 && v.Type() == kindName && strings.Contains(part, "=") {
 			v.flag.values[last] += "," + part
 			continue
 		}

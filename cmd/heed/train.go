@@ -102,7 +102,7 @@ func newTrain(group train.Group) *cobra.Command {
 	f.BoolVar(&r.auto, "auto-resume", false, "continue the run in --out if there is one; do nothing if it is finished")
 	f.StringVar(&r.find, "find-rate", "", "instead of a run, suggest a learning rate: train for 100 steps at each of several rates and draw the losses in this PNG")
 	f.Lookup("find-rate").NoOptDefVal = "learning-rate.png"
-	f.Var(often{&r.options}, "checkpoint-every", "steps or time between checkpoints, such as 500 or 1h; each check also writes one")
+	intervalFlag(f, &r.options)
 	f.Bool("no-examples", false, "leave texts of the data and paths of files out of report.html; repeat this flag with --resume")
 	f.IntVar(&r.options.Workers, "workers", 0, "micro-batches to compute in parallel; doesn't change the result (0: one per core)")
 	f.IntVar(&r.options.MaxSteps, "max-steps", 0, "total steps after which training stops until --resume (0: no limit)")
@@ -178,34 +178,6 @@ func noFile(cmd *cobra.Command, args []string) error {
 		return usagef("write the file of --find-rate after an equals sign, as in --find-rate=FILE.png, got %q as an argument", args[0])
 	}
 	return noArgs(cmd, args)
-}
-
-// often is the value of --checkpoint-every: a number of steps or a time.
-type often struct{ *train.RunOptions }
-
-func (o often) Type() string { return "steps or time" }
-
-func (o often) String() string {
-	switch {
-	case o.RunOptions == nil: // pflag may ask for the text of a zero value
-		return ""
-	case o.CheckpointSteps > 0:
-		return strconv.Itoa(o.CheckpointSteps)
-	}
-	return o.CheckpointTime.String()
-}
-
-func (o often) Set(text string) error {
-	steps, err := strconv.Atoi(text)
-	interval := time.Duration(0)
-	if err != nil {
-		interval, err = time.ParseDuration(text)
-	}
-	if err != nil || steps <= 0 && interval <= 0 {
-		return errors.New("it must be above 0")
-	}
-	o.CheckpointSteps, o.CheckpointTime = steps, interval
-	return nil
 }
 
 // newRun starts a run. With --auto-resume, it continues the run in --out if there is one. It makes the folder only
