@@ -96,12 +96,8 @@ func (e *embedding) run(cmd *cobra.Command, dir string, texts []string) error {
 		return err
 	}
 	defer out.Close()
-	var line *waiting // nil while somebody types the texts
-	if len(texts) > 0 || e.path != "" {
-		var end func()
-		line, end = wait(cmd, "Embedding")
-		defer end()
-	}
+	line, end := waitIf(len(texts) > 0 || e.path != "", cmd, "Embedding") // not while somebody types the texts
+	defer end()
 	m, err := openModel(cmd, dir)
 	if err != nil {
 		return err

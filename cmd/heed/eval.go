@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/table"
-	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/report"
 	"github.com/heed-go/heed/train/task"
@@ -185,8 +185,11 @@ func (e *evaluation) run(cmd *cobra.Command, dir string, c task.Config) (err err
 	if e.page == "" {
 		return nil
 	}
-	put := func(_ string, write func(io.Writer) error) error { return page.write(cmd.Context(), write) }
-	return putWhole(put, e.page, func(w io.Writer) error { return report.WriteEvaluation(cmd.Context(), w, e.name(), m, r) })
+	var content bytes.Buffer // before the file is made, because explanations may take long
+	if err := report.WriteEvaluation(cmd.Context(), &content, e.name(), m, r); err != nil {
+		return err
+	}
+	return page.write(cmd.Context(), func(w io.Writer) error { _, err := content.WriteTo(w); return err })
 }
 
 // published scores a published text model on the files.
@@ -228,11 +231,7 @@ func (e *evaluation) name() string {
 // print prints the report, if there is one, or the scores as JSON.
 func (e *evaluation) print(w io.Writer, s judge.Scores, r *judge.Report) error {
 	if e.asJSON {
-		line, err := text.JSON(s)
-		if err == nil {
-			_, err = fmt.Fprintf(w, "%s\n", line)
-		}
-		return err
+		return printJSON(w, s)
 	}
 	if r == nil {
 		return nil

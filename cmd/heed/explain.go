@@ -103,11 +103,7 @@ func (e *explanation) print(w io.Writer, m *model.Model, a model.Answer) error {
 		if a.Labels != nil {
 			answer = a.Labels
 		}
-		line, err := text.JSON(map[string]any{"input": a.Input, "answer": answer, "probability": p, "label": label, "words": words})
-		if err == nil {
-			_, err = w.Write(append(line, '\n'))
-		}
-		return err
+		return printJSON(w, map[string]any{"input": a.Input, "answer": answer, "probability": p, "label": label, "words": words})
 	}
 	fmt.Fprintf(w, "%s\t%.4f\n", quoted(label), p)
 	slices.SortStableFunc(words, func(a, b model.Contribution) int { return cmp.Compare(math.Abs(b.Value), math.Abs(a.Value)) })

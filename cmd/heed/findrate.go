@@ -20,7 +20,8 @@ import (
 )
 
 // findRate finds a learning rate, and draws the losses that it was chosen by.
-func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOptions) error {
+func (r *training) findRate(cmd *cobra.Command, c task.Config) error {
+	out, options := r.find, r.options
 	if err := fileFlag(cmd.Flags(), "find-rate", ".png"); err != nil {
 		return err
 	}
@@ -29,12 +30,7 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 		return err
 	}
 	defer picture.Close()
-	var line *waiting
-	if options.Group == nil { // mpirun's pseudo-terminal isn't a user's terminal
-		l, end := wait(cmd, "Reading the data")
-		defer end()
-		line = l
-	}
+	defer r.wait(cmd)()
 	t, err := newTask(cmd.Context(), c)
 	if err != nil {
 		return wrongFlag(err, cmd.Flags())
@@ -43,16 +39,16 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 	if err := t.Config.Training.CheckGroup(options.Group); err != nil {
 		return wrongFlag(err, cmd.Flags())
 	}
-	line.does("Finding a rate")
+	r.line.does("Finding a rate")
 	options.Seed = c.Seed
 	var losses []train.RateLoss
 	var rate float64
 	steps := 100
 	for ; ; steps *= 4 {
 		// There are at most 13 rates, and twice 6 more.
-		options.OnStep = newProgress(line, steps, train.Config{MaxEpochs: 25}, train.RunOptions{}).step
+		options.OnStep = newProgress(r.line, steps, train.Config{MaxEpochs: 25}, train.RunOptions{}).step
 		losses, rate, err = train.FindRate(cmd.Context(), t.Problem(), t.Config.Training.Config, options, 1e-5, 10, steps)
-		line.clear()
+		r.line.clear()
 		if !errors.Is(err, train.ErrNoRate) || steps > 100 {
 			break
 		}

@@ -177,12 +177,8 @@ func (p *prediction) run(cmd *cobra.Command, dir string, inputs []string) error 
 	if err := p.fitsRows(); err != nil {
 		return err
 	}
-	var line *waiting // nil while somebody types the inputs
-	if p.path != "" || len(inputs) > 0 {
-		var end func()
-		line, end = wait(cmd, "Predicting")
-		defer end()
-	}
+	line, end := waitIf(p.path != "" || len(inputs) > 0, cmd, "Predicting") // not while somebody types the inputs
+	defer end()
 	if p.model, err = openModel(cmd, dir); err != nil {
 		return err
 	}
@@ -199,9 +195,9 @@ func (p *prediction) run(cmd *cobra.Command, dir string, inputs []string) error 
 	case p.path != "":
 		err = p.file(visible(stdout))
 	case len(inputs) > 0:
-		err = p.inputs(inputs, stdout)
+		err = p.answer("", 0, inputs, stdout)
 	default:
-		err = inputLines(cmd, typeLines, func(first int, lines []string) error { return p.lines(first, lines, stdout) })
+		err = inputLines(cmd, typeLines, func(first int, lines []string) error { return p.answer("standard input", first, lines, stdout) })
 	}
 	unanswered := p.summary()
 	if unanswered != nil && len(inputs) > 0 { // a wrong argument is a wrong call
@@ -210,17 +206,17 @@ func (p *prediction) run(cmd *cobra.Command, dir string, inputs []string) error 
 	return errors.Join(wrongFlag(err, nil), unanswered)
 }
 
-// inputs answers inputs that are arguments.
-func (p *prediction) inputs(inputs []string, w io.Writer) error {
+// answer answers inputs from standard input, whose first one has a line number, or arguments, whose name is empty.
+func (p *prediction) answer(name string, first int, inputs []string, w io.Writer) error {
 	answers, err := p.model.PredictAll(p.ctx, inputs, p.options)
 	if err != nil {
 		return err
 	}
-	if len(answers) == 1 && answers[0].Err != nil && !p.asJSON { // a count of failures would add nothing
+	if name == "" && len(answers) == 1 && answers[0].Err != nil && !p.asJSON { // a count of failures would add nothing
 		return wrongInput(answers[0].Err)
 	}
-	for _, a := range answers {
-		p.count(a)
+	for i, a := range answers {
+		p.note(name, first+i, a)
 	}
 	return p.print(answers, w)
 }
@@ -229,18 +225,18 @@ func (p *prediction) inputs(inputs []string, w io.Writer) error {
 func (p *prediction) print(answers []model.Answer, w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for _, a := range answers {
-		var line []byte
 		var err error
 		switch {
 		case p.asJSON:
-			line, err = text.JSON(a)
+			err = printJSON(out, a)
 		case a.Err == nil:
-			line = []byte(strings.Join(fields(a, quoted), "\t"))
+			_, err = fmt.Fprintln(out, strings.Join(fields(a, quoted), "\t"))
+		default:
+			_, err = fmt.Fprintln(out)
 		}
 		if err != nil {
 			return err
 		}
-		out.Write(append(line, '\n'))
 	}
 	return out.Flush()
 }
@@ -258,22 +254,18 @@ func fields(a model.Answer, show func(string) string) []string {
 	return columns
 }
 
-// note counts one answer. An error gets the file's name and line.
+// note counts an answer. It prints the error if there is one, but only the first few of a call, with the file's name and
+// the line. An argument has no name.
 func (p *prediction) note(name string, line int, a model.Answer) {
-	if a.Err != nil {
-		a.Err = fmt.Errorf("%s, line %d: %w", name, line, a.Err)
-	}
-	p.count(a)
-}
-
-// count counts an answer. It prints the error if there is one, but only the first few of a call.
-func (p *prediction) count(a model.Answer) {
 	p.answered++
 	if a.Cut {
 		p.cut++
 	}
 	switch {
 	case a.Err != nil:
+		if name != "" {
+			a.Err = fmt.Errorf("%s, line %d: %w", name, line, a.Err)
+		}
 		if p.failed++; p.failed <= 5 {
 			fmt.Fprintln(p.stderr, "heed:", oneLine(a.Err))
 		}
@@ -301,18 +293,6 @@ func (p *prediction) summary() error {
 		return fmt.Errorf("there is no answer to %d of %s", p.failed, text.Count(p.answered, "input"))
 	}
 	return nil
-}
-
-// lines answers lines of standard input. The argument first is the number of the first line.
-func (p *prediction) lines(first int, inputs []string, w io.Writer) error {
-	answers, err := p.model.PredictAll(p.ctx, inputs, p.options)
-	for i, a := range answers {
-		p.note("standard input", first+i, a)
-	}
-	if err != nil {
-		return err
-	}
-	return p.print(answers, w)
 }
 
 // file writes the rows of the file with additional columns. With --json, it writes only the answers.

@@ -108,11 +108,9 @@ func (r *ranking) print(cmd *cobra.Command, m *model.Model, texts []string, rank
 			line["error"] = text.OneLine(errors.Unwrap(found.Err))
 		}
 		if r.asJSON {
-			content, err := text.JSON(line)
-			if err != nil {
+			if err := printJSON(out, line); err != nil {
 				return err
 			}
-			out.Write(append(content, '\n'))
 		} else if found.Err == nil {
 			fmt.Fprintf(out, "%.6g\t%s\n", found.Score, text.EscapeExcept(texts[found.Index], ""))
 		}

@@ -22,7 +22,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
@@ -167,7 +166,7 @@ func (r *training) run(cmd *cobra.Command) error {
 		return err
 	}
 	if flags.Changed("find-rate") {
-		return findRate(cmd, c, r.find, r.options)
+		return r.findRate(cmd, c)
 	}
 	return r.newRun(cmd, c)
 }
@@ -285,10 +284,7 @@ func (r *training) continueRun(cmd *cobra.Command, dir string) error {
 
 // wait shows what the command is doing while it prints nothing, until its result is called.
 func (r *training) wait(cmd *cobra.Command) (end func()) {
-	if r.options.Group != nil { // mpirun's pseudo-terminal isn't a user's terminal
-		return func() {}
-	}
-	r.line, end = wait(cmd, "Reading the data")
+	r.line, end = waitIf(r.options.Group == nil, cmd, "Reading the data") // mpirun's pseudo-terminal isn't a user's terminal
 	return end
 }
 
@@ -474,7 +470,7 @@ func (r *training) writeReport(cmd *cobra.Command, t *task.Task, dir string) {
 		err = page.AddAnswers(cmd.Context(), t.Model, t)
 	}
 	if err == nil {
-		err = putWhole(atomicfile.WriteFile, path, page.Write)
+		err = page.Save(path)
 	}
 	if err != nil {
 		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the run is saved, but its report can't be written; to try again, run heed report", shell(dir)+":", oneLine(interrupted(cmd.Context(), err)))
