@@ -45,9 +45,7 @@ first, also in bfloat16. For the next token, it is the rate of reading all weigh
 to the second.
 
 With --precision bfloat16, the factors of linear layers' products are rounded to bfloat16, as heed train
-does with this flag; gemm measures such a product. decode, prompt, smollm2 and long have only float32.
-
-heed bench dist measures training with several workers and processes.`
+does with this flag; gemm measures such a product. decode, prompt, smollm2 and long have only float32.`
 
 func newBench(group train.Group) *cobra.Command {
 	var asJSON, turns bool

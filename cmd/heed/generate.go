@@ -29,11 +29,9 @@ func newGenerate() *cobra.Command {
 		Short: "Continue a text with a trained text model",
 		Long: `Print a prompt and the text that a text model writes after it, each character as soon as it is written.
 
-heed draws each character from the model's probabilities. If the model was trained with --units bpe, or
-is a published model, it draws tokens. The flag --temperature changes the probabilities. --top-k limits the draw to
-the likeliest characters, and --top-p and --min-p limit it further. The penalties make repetitions less
-likely. The same seed always gives the same text. When the text is longer than the model's context, the
-model continues from the last half of the context. If the prompt is longer than the context, the model
+heed draws each character from the model's probabilities. If the model was trained with --units bpe, or is a
+published model, it draws tokens. The same seed always gives the same text. When the text is longer than the
+model's context, the model continues from the last half of the context. If the prompt is longer, the model
 ignores its beginning, and standard error has a note. On a terminal, characters that the terminal would
 act on are shown as escapes, such as \x1b.
 

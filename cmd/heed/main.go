@@ -290,7 +290,7 @@ func nearestFlag(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 // flagError returns a usageError that names the wrong flag and the values that it accepts.
 func flagError(cmd *cobra.Command, err error) error {
 	advice := cmd.CommandPath() + " --help lists the flags"
-	if strings.Contains(cmd.Use, "INPUT") || strings.Contains(cmd.Use, "[TEXT") {
+	if strings.Contains(cmd.Use, "INPUT") || strings.Contains(cmd.Use, "[TEXT") || strings.Contains(cmd.Use, "QUERY") {
 		advice += "; put -- before an argument that begins with a dash"
 	}
 	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {

@@ -467,6 +467,7 @@ func TestWrongCalls(t *testing.T) {
 		{"predict x --out=y", "--out needs --data"},
 		{"predict;;abc", "name is empty"},
 		{"predict x -abc", "put -- before an argument that begins with a dash"},
+		{"search x -abc", "put -- before an argument that begins with a dash"},
 		{"sweep", "takes a folder, two dashes and flags of heed train"},
 		{"sweep x --dim=8,16", "unknown flag: --dim; heed train has --dim"},
 		{"sweep x y -- --dim=8,16", "takes a folder, two dashes and flags of heed train"},

@@ -40,53 +40,43 @@ type prediction struct {
 }
 
 // predictHelp is the help of heed predict.
-const predictHelp = `Print one line per input, with the model's answer: a sequence, a label, a number or, for a text model,
-the likeliest next character. For masked text (mlm), the answer is the input with the likeliest symbols in
-place of its masks, which are written [MASK]. If the model learned pairs, an input is two texts with a tab between them; a model for
-questions reads a question and a context, and answers with a part of the context, or "" for no answer.
-An answer that would be invisible is quoted: " " is a space, "\n" a new line. If an input can't be
-answered, its line is empty and the exit status isn't 0; standard error has the reasons for the first few.
+const predictHelp = `Print one line per input, with the model's answer: a sequence, a label, a number or, for a text model, the
+likeliest next character. For masked text (mlm), the answer is the input with the likeliest symbols in place
+of its masks, which are written [MASK]. If the model learned pairs, an input is two texts with a tab between
+them; a model for questions reads a question and a context, and answers with a part of the context, or ""
+for no answer. An answer that would be invisible is quoted: " " is a space, "\n" a new line. If an input
+can't be answered, its line is empty and the exit status isn't 0; standard error has the first few reasons.
 
-With --top N, a line has the N likeliest answers, each followed by its probability, with tabs between:
-labels, next characters, sequences of tags or, for seq2seq, the best answers of a beam that is at least N
-wide. There may be fewer. With --json, a line is an object with input, answer and probability, with cut
-and unknown if they are true, and with alternatives if --top is given. If tags mark entities, as B-PER and
-I-PER do, it has spans, a list of objects with label, start, end and text: start and end count bytes of
-the input. An answer to a question has start and end, which count bytes of the context. Without an answer,
-it has input and error.
+With --top N, a line has up to N likeliest answers, each followed by its probability, with tabs between:
+labels, next characters, sequences of tags or, for seq2seq, the best answers of a beam at least N wide.
 
-A published model for tokens (ForTokenClassification) answers with a tag for each word, and its spans have a
-score, too. It reads a long text in windows that overlap, so nothing is cut.
+With --json, a line is an object with input, answer and probability, with cut and unknown if they are true,
+and with alternatives if --top is given. Without an answer, it has input and error. If tags mark entities, as
+B-PER and I-PER do, it has spans, a list of objects with label, start, end and text, and with a score if the
+model is a published one. Start and end count bytes of the input. An answer to a question has start and end,
+which count bytes of the context.
 
 A model of several labels (multilabel) answers with the labels that reach their thresholds, with the
 separator of its training file between them, or | if there was none. With --top N, a line has the N labels
 with the highest scores. With --json, answer is a list, and scores has the score of each label.
 
-With --labels, a model of natural language inference chooses among labels that it hasn't learned: it says
-how likely a text entails the sentence "This example is LABEL." or another --template. With --several, more
-than one label may be right, or none: a line has all labels, each with a probability of its own.
-
-A published model that translates or summarises answers with the beams and the rules of its
-generation_config.json; --prompt-name, --source-language and --target-language choose among what it knows.
-
-With two labels, --threshold fraud=0.2 answers fraud if its probability is at least 0.2, and otherwise the
-other label.
+With --labels, a model of natural language inference says how likely a text entails a sentence about each
+label, such as "This example is LABEL.". With --several, a line has all labels, each with a probability of
+its own. A published model that translates or summarises follows its generation_config.json.
 
 Without inputs, heed answers each line of standard input as soon as it arrives. With --data, the inputs
 are a column of a TSV, CSV, JSONL or CoNLL file, which may be compressed with gzip. The file is written
 back with an additional column of answers, in the same encoding, and compressed only if the name of
 --out ends in .gz. In TSV, an answer with a tab or a line break is quoted. In JSONL, each object gets the
-key "answer", which is null without an answer, and a list for several labels; for questions, it also gets
-start and end. In CoNLL, the line of each token gets its tag, or "_"
-without an answer. With --top, further columns are probability, answer_2, probability_2 and so on. With
---json, heed writes only the objects, one per row.
+key "answer", which is null without an answer, and a list for several labels. In CoNLL, the line of each
+token gets its tag, or "_" without an answer. Answers to questions also get start and end. With --top, further
+columns are probability, answer_2, probability_2 and so on. With --json, heed writes only the objects.
 
 Inputs with symbols that training never saw are answered too. The context of a model is max_len in
 config.json. If an input is longer, a model that answers with one label or number ignores the end of the
-input (or of the longer text of a pair), and a text model ignores the beginning; so does a published
-model whose tokenizer cuts texts on the left. Models for questions and published models for tokens read all
-of it, in windows. Other models don't answer it. Standard error has the number
-of such inputs. Put -- before inputs that begin with a dash.`
+input (or of the longer text of a pair), and a text model ignores the beginning; so does a published model
+whose tokenizer cuts texts on the left. Models for questions and published models for tokens read all of it,
+in windows that overlap. Other models don't answer it. Standard error has the number of such inputs.`
 
 func newPredict() *cobra.Command {
 	var p prediction

@@ -42,7 +42,7 @@ The first call embeds all texts, which takes time, and keeps the vectors beside 
 mails.csv.vectors.npy. Later calls use them, unless the texts or the model have changed.
 
 With --json, a line is an object with the query and the rows, each with its score, its line in the file and
-its fields. Put -- before queries that begin with a dash.`,
+its fields.`,
 		Example: `  heed search models/minilm --data mails.csv --column body 'the parcel is late'
   heed search models/minilm --data mails.csv --column body --rank models/reranker --top 3 < queries.txt`,
 		Args:    takes("a model folder, then queries or none to read standard input", cobra.MinimumNArgs(1)),

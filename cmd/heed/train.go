@@ -53,13 +53,13 @@ Presets, each with its task:
 %s
 Except for text and mlm, a task that learns from a file reads the rows of --data, a TSV, CSV or JSONL file.
 Its columns or keys are called source and target, text and label, text and number, or tokens and tags. If
-the header has other names, or if there is no header and more than two columns, --columns chooses two.
-If an answer is about two texts, it chooses three: the two texts, which are one source, and the answer.
-The first row is a header if it has these names or names from --columns; --header overrides this.
-Tagging also learns CoNLL files, such as .conll, .bio and .conllu: the first column has the tokens and
-the last the tags, or FORM and UPOS in .conllu. For seq2seq, if several rows have the same source, each
-of their answers is right. For qa, the columns are question, context, answer and, if there is one, answer_start.
-For embed, they are query, positive and any number of negatives, or two texts and their score. For validation, heed holds out a tenth of the sources, but at most
+the header has other names, or if there is no header and more than two columns, --columns chooses two. If an
+answer is about two texts, it chooses three: the two texts, which are one source, and the answer. For qa, the
+columns are question, context, answer and, if there is one, answer_start. For embed, they are query, positive
+and any number of negatives, or two texts and their score. The first row is a header if it has these names or
+names from --columns. Tagging also learns CoNLL files, such as .conll, .bio and .conllu: the first column has
+the tokens and the last the tags, or FORM and UPOS in .conllu. For seq2seq, if several rows have the same
+source, each of their answers is right. For validation, heed holds out a tenth of the sources, but at most
 --validation of them; for classification, the same share of each label's sources.
 
 The flags below show the defaults of the task reverse. Each task has its own defaults. If a task
@@ -75,8 +75,7 @@ the same bytes. --micro-batches must be 1, 2, 4, 8, … times the number of proc
 process uses the run folder. All processes read --data.
 
 On SIGINT and SIGTERM, heed writes a checkpoint and exits with status 1. On SIGUSR1, which schedulers
-send before they end a job, it does the same with status 3. With --auto-resume, you can repeat the
-same command: it starts the run, continues it, and does nothing once the run is finished.`
+send before they end a job, it does the same with status 3. Then --auto-resume lets you repeat the command.`
 
 func newTrain(group train.Group) *cobra.Command {
 	r := training{options: train.RunOptions{Group: group, CheckpointTime: 10 * time.Minute}}
