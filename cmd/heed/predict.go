@@ -244,8 +244,8 @@ func fields(a model.Answer, show func(string) string) []string {
 	return columns
 }
 
-// note counts an answer. It prints the error if there is one, but only the first few of a call, with the file's name and
-// the line. An argument has no name.
+// note counts an answer. It prints the error if there is one, but only the first few of a call, with the file's name
+// and the line. An argument has no name.
 func (p *prediction) note(name string, line int, a model.Answer) {
 	p.answered++
 	if a.Cut {
