@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // pages returns the pages that users read.
@@ -26,9 +28,7 @@ func pages(t *testing.T) []string {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return string(text)
 }
 
@@ -81,9 +81,7 @@ func shows(source, block string) bool {
 func checkExamples(t *testing.T, path string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, e := range doc.Examples(parsed) {
 		if e.Output == "" && !e.EmptyOutput {
 			t.Errorf("%s: Example%s has no output, and doesn't run", path, e.Name)

@@ -33,7 +33,7 @@ head: the one whose rows have the lowest mean entropy. It also offers the mean o
 layer. Without scripts, the page shows the maps of all heads. A PNG can show Latin, Greek and Cyrillic
 letters. SVG and HTML can show all letters of the viewer's fonts.
 If the input is longer than the model's context, the maps show the part that the model reads, and
-standard error has a note. Put -- before an input that begins with a dash.`,
+standard error has a note.`,
 		Example: `  heed attention runs/reverse gorgonia
   heed attention runs/dates 'Thu, 7 March 2024' --layer cross --out dates.html`,
 		Args: takes("a run folder and one input, in quotes if it has several words", cobra.ExactArgs(2)),

@@ -155,11 +155,7 @@ func TestAttentionOfHostileTexts(t *testing.T) {
 	}
 	for name, bad := range map[string][]string{"x.html": {"<b", "ZgotmplZ", "\x01"}, "x.svg": {"<b", "<script", "\x01"}} {
 		content := read(t, filepath.Join(base, name))
-		for _, bad := range bad {
-			if strings.Contains(strings.ReplaceAll(content, "<body>", ""), bad) {
-				t.Errorf("%s has %q in it, want it escaped", name, bad)
-			}
-		}
+		must.Lack(t, strings.ReplaceAll(content, "<body>", ""), bad...)
 	}
 	content := read(t, filepath.Join(base, "x.html"))
 	// Only the page's own scripts are left.

@@ -45,12 +45,10 @@ first, also in bfloat16. For the next token, it is the rate of reading all weigh
 to the second.
 
 With --precision bfloat16, the factors of linear layers' products are rounded to bfloat16, as heed train
-does with this flag; gemm measures such a product. decode, prompt, smollm2 and long have only float32.
-
-heed bench dist measures training with several workers and processes.`
+does with this flag; gemm measures such a product. decode, prompt, smollm2 and long have only float32.`
 
 func newBench(group train.Group) *cobra.Command {
-	var asJSON, here, turns bool
+	var asJSON, turns bool
 	var procs int
 	var precision layers.Precision
 	cmd := &cobra.Command{
@@ -70,18 +68,11 @@ func newBench(group train.Group) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if turns {
-				return chosen[0].TakeTurns(cmd.InOrStdin(), cmd.OutOrStdout())
-			}
-			if here && len(args) == 0 {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(bench.MeasureLimits())
-			}
-			if here {
-				m, err := chosen[0].Measure()
-				if err != nil {
-					return err
-				}
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(m)
+			switch out := cmd.OutOrStdout(); {
+			case turns && len(args) == 0:
+				return json.NewEncoder(out).Encode(bench.MeasureLimits())
+			case turns:
+				return chosen[0].TakeTurns(cmd.InOrStdin(), out)
 			}
 			return measureAll(cmd, chosen, asJSON)
 		},
@@ -89,9 +80,7 @@ func newBench(group train.Group) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON per measurement")
 	cmd.Flags().IntVar(&procs, "procs", 0, "number of processors to use (0: all)")
 	choose(cmd.Flags(), "precision", &precision, "precision of the factors in linear layers' products: %s")
-	cmd.Flags().BoolVar(&here, "here", false, "measure only the first configuration, or else the limits, in this process")
-	cmd.Flags().BoolVar(&turns, "turns", false, "measure steps of the first configuration in this process, as many as each line of input says")
-	cmd.Flags().MarkHidden("here")
+	cmd.Flags().BoolVar(&turns, "turns", false, "measure steps of the first configuration in this process, as many as each line of input says, or the limits without a configuration")
 	cmd.Flags().MarkHidden("turns")
 	cmd.AddCommand(newBenchDist(group))
 	return cmd
@@ -101,7 +90,7 @@ func newBench(group train.Group) *cobra.Command {
 func measureAll(cmd *cobra.Command, chosen []bench.Benchmark, asJSON bool) error {
 	out := cmd.OutOrStdout()
 	var limits bench.Limits
-	if err := measureApart(cmd, &limits); err != nil {
+	if err := measureApart(cmd, &limits, ""); err != nil {
 		return err
 	}
 	if !asJSON {
@@ -110,7 +99,7 @@ func measureAll(cmd *cobra.Command, chosen []bench.Benchmark, asJSON bool) error
 	}
 	for _, b := range chosen {
 		var m bench.Measurement
-		err := measureApart(cmd, &m, b.ID())
+		err := measureApart(cmd, &m, fmt.Sprintln(b.Steps), b.ID())
 		if err != nil {
 			return err
 		}
@@ -152,27 +141,27 @@ func chooseBenchmarks(args []string, precision layers.Precision) ([]bench.Benchm
 	return chosen, nil
 }
 
-// measureApart runs heed bench --here with this call's flags and more arguments in a new process, so that the peak
-// memory is that process's alone, and sets result to what it prints.
-func measureApart(cmd *cobra.Command, result any, args ...string) error {
+// measureApart runs heed bench --turns with this call's flags, more arguments and a line of input in a new process, so
+// that the peak memory is that process's alone, and sets result to what it prints.
+func measureApart(cmd *cobra.Command, result any, line string, args ...string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	flags := []string{"bench", "--here"}
+	flags := []string{"bench", "--turns"}
 	for _, name := range []string{"procs", "precision"} {
 		flags = append(flags, fmt.Sprintf("--%s=%v", name, cmd.Flag(name).Value))
 	}
 	child := exec.CommandContext(cmd.Context(), self, append(flags, args...)...)
-	child.Stderr = cmd.ErrOrStderr()
-	line, err := child.Output()
+	child.Stdin, child.Stderr = strings.NewReader(line), cmd.ErrOrStderr()
+	printed, err := child.Output()
 	if cmd.Context().Err() != nil {
 		return errInterrupted
 	}
 	if err != nil {
 		return fmt.Errorf("measuring %s: %w", cmp.Or(strings.Join(args, " "), "limits"), err)
 	}
-	if err := json.Unmarshal(line, result); err != nil {
+	if err := json.Unmarshal(printed, result); err != nil {
 		return fmt.Errorf("measuring %s: can't read the result: %w", cmp.Or(strings.Join(args, " "), "limits"), err)
 	}
 	return nil

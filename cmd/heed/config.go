@@ -2,21 +2,16 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/choices"
-	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
-	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
@@ -118,7 +113,7 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	f.IntVar(&m.Layers, "layers", m.Layers, "number of blocks; in models with a decoder: number of encoder blocks")
 	f.IntVar(&s.DecoderLayers, "decoder-layers", s.DecoderLayers, "number of decoder blocks, for models with an encoder and a decoder (0: same as --layers)")
 	f.IntVar(&b.FeedForward.Hidden, "hidden", b.FeedForward.Hidden, "width of the feed-forward layers (0: 4 times --dim)")
-	f.Var(experts{&b.FeedForward.Experts}, "experts", "`number` of experts in place of each feed-forward layer, with fields such as 8,top=2,balance=0.01 (default: one layer for all tokens)")
+	expertsFlag(f, &b.FeedForward.Experts)
 	choose(f, "positions", &m.Positions, "position encoding: %s, with fields such as rotary,base=10000 (default learned; for seq2seq and rows of a file: rotary)")
 	choose(f, "norm", &b.Norm, "normalisation: %s, with fields such as rms,eps=1e-5")
 	choose(f, "activation", &b.FeedForward.Activation, "activation function of the feed-forward layers: %s")
@@ -163,9 +158,9 @@ func (s *settings) trainingFlags(group func(title string) *pflag.FlagSet) {
 	f.StringVar(&stopping.Mode, "mode", stopping.Mode, "direction in which the monitored value improves: min or max (default min for a loss or an error, otherwise max)")
 	f.BoolVar(&stopping.KeepLast, "keep-last", stopping.KeepLast, "keep the weights of the last check, not of the best")
 	f.IntVar(&stopping.FirstCheck, "first-epoch", stopping.FirstCheck, "number of the first check that counts, from 0; earlier checks never count as improvements")
-	f.Var(optional{&stopping.Baseline}, "baseline", "value that the monitored value must improve on before --patience runs out")
-	f.Var(optional{&stopping.StoppingThreshold}, "stopping-threshold", "stop when the monitored value is as good as this or better")
-	f.Var(optional{&stopping.DivergenceThreshold}, "divergence-threshold", "stop when the monitored value is worse than this")
+	optional(f, "baseline", &stopping.Baseline, "value that the monitored value must improve on before --patience runs out")
+	optional(f, "stopping-threshold", &stopping.StoppingThreshold, "stop when the monitored value is as good as this or better")
+	optional(f, "divergence-threshold", &stopping.DivergenceThreshold, "stop when the monitored value is worse than this")
 	f.BoolVar(&stopping.AllowNonFinite, "allow-non-finite", stopping.AllowNonFinite, "continue if the validation loss is NaN or infinite")
 }
 
@@ -181,92 +176,6 @@ func knownEncoding(name string) error {
 		return usagef("--encoding: %w", err)
 	}
 	return nil
-}
-
-// choose declares a flag that sets *value to a choice of task.Choices. Its text is the name of the choice and, after
-// commas, fields, as in muon,momentum=0.95. The verb %s in usage stands for the list of names.
-func choose[T any](f *pflag.FlagSet, flag string, value *T, usage string) {
-	table := task.Choices()[flag]
-	var names []string
-	for name := range table.All {
-		names = append(names, name)
-	}
-	f.Var(choice[T]{value, table}, flag, fmt.Sprintf(usage, text.Either(names)))
-}
-
-type choice[T any] struct {
-	value *T
-	table choices.Choice
-}
-
-func (c choice[T]) Type() string { return "name" }
-
-func (c choice[T]) String() string {
-	if c.value == nil { // pflag asks for the text of a zero choice
-		return ""
-	}
-	return c.table.Text(*c.value)
-}
-
-func (c choice[T]) Set(text string) error {
-	v, err := c.table.Parse(text)
-	if err == nil {
-		*c.value = v.(T)
-	}
-	return err
-}
-
-// experts is the value of a flag for a mixture of experts that may be unset.
-type experts struct{ value **layers.ExpertsConfig }
-
-func (e experts) Type() string { return choice[any]{}.Type() }
-
-func (e experts) String() string {
-	if e.value == nil || *e.value == nil {
-		return ""
-	}
-	c := **e.value
-	count := strconv.Itoa(c.Count)
-	c.Count = 0 // left out
-	content, _ := json.Marshal(struct {
-		Kind string `json:"kind"`
-		layers.ExpertsConfig
-	}{count, c})
-	return choices.Text(content)
-}
-
-// Set sets the number of experts and, after commas, fields.
-func (e experts) Set(text string) error {
-	number, _, _ := strings.Cut(text, ",")
-	count, err := strconv.Atoi(number)
-	if err != nil {
-		return fmt.Errorf("expected a number of experts and, after commas, fields such as top=2, got %.100q", text)
-	}
-	var c layers.ExpertsConfig
-	if err := choices.Set(&c, text[len(number):]); err != nil {
-		return err
-	}
-	c.Count = count
-	*e.value = &c
-	return nil
-}
-
-// optional is the value of a flag for a number that may be unset.
-type optional struct{ value **float64 }
-
-func (o optional) Type() string { return "float64" }
-
-func (o optional) String() string {
-	if o.value == nil || *o.value == nil {
-		return ""
-	}
-	return strconv.FormatFloat(**o.value, 'g', -1, 64)
-}
-
-func (o optional) Set(text string) error {
-	x, err := strconv.ParseFloat(text, 64)
-	*o.value = &x
-	return err
 }
 
 // fromFlags returns the configuration of a call: the defaults of the task, changed by --preset, by --from and then by

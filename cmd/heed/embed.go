@@ -42,7 +42,7 @@ the vectors are made: the pooling, whether they are normalised, how many tokens 
 default prompt. Without them, a vector is the mean of the states of all tokens.
 
 With --out, heed writes all vectors to a file: .npy for NumPy (float32, one row per text), .csv with one
-number per column, or .jsonl with the keys text and embedding. Put -- before texts that begin with a dash.`,
+number per column, or .jsonl with the keys text and embedding.`,
 		Example: `  heed embed models/minilm 'A first text' 'A second one'
   heed embed models/minilm --data mails.csv --column body --out mails.npy`,
 		Args:    takes("a model folder, then texts or none to read standard input", cobra.MinimumNArgs(1)),
@@ -96,12 +96,8 @@ func (e *embedding) run(cmd *cobra.Command, dir string, texts []string) error {
 		return err
 	}
 	defer out.Close()
-	var line *waiting // nil while somebody types the texts
-	if len(texts) > 0 || e.path != "" {
-		var end func()
-		line, end = wait(cmd, "Embedding")
-		defer end()
-	}
+	line, end := waitIf(len(texts) > 0 || e.path != "", cmd, "Embedding") // not while somebody types the texts
+	defer end()
 	m, err := openModel(cmd, dir)
 	if err != nil {
 		return err

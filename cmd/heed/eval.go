@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/table"
-	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/report"
 	"github.com/heed-go/heed/train/task"
@@ -48,18 +48,16 @@ conlleval: precision, recall and F1 for each type and for all types together.
 
 For embed, heed searches for the positive of each query among the positives and negatives of all rows, and
 prints the mean reciprocal rank and the shares that come first or among the first ten. If rows have scores,
-it prints their correlations with the cosines.
-
-With two labels, --threshold fraud=0.2 answers fraud if its probability is at least 0.2. The line of the
-loss still counts the likelier labels.
+it prints their correlations with the cosines. With --threshold, the line of the loss still counts the likelier
+labels.
 
 With --out, heed writes a page about all answers: the scores of each class, mistakes of every class and, for
 classification, what each word did to an answer. It is one file and contains texts of the data.
 
 DIR may be the folder of a published model, with --data. A text model, also one that began as such a model,
 is scored on a whole text, each token given the tokens before it: the loss, the perplexity, and the bits
-per byte, which can be compared between models. A text longer than --window is read in windows that overlap:
-each begins --stride tokens after the one before. Of conversations, only the assistant's messages count.
+per byte, which can be compared between models. Windows of a long text overlap: see --window and --stride. Of
+conversations, only the assistant's messages count.
 
 With --json, heed prints the scores as one JSON object: task, kind, the name of the score with its value
 and what it counts, the scores of each class and more. docs/serving.md lists the keys.`
@@ -185,8 +183,11 @@ func (e *evaluation) run(cmd *cobra.Command, dir string, c task.Config) (err err
 	if e.page == "" {
 		return nil
 	}
-	put := func(_ string, write func(io.Writer) error) error { return page.write(cmd.Context(), write) }
-	return putWhole(put, e.page, func(w io.Writer) error { return report.WriteEvaluation(cmd.Context(), w, e.name(), m, r) })
+	var content bytes.Buffer // before the file is made, because explanations may take long
+	if err := report.WriteEvaluation(cmd.Context(), &content, e.name(), m, r); err != nil {
+		return err
+	}
+	return page.write(cmd.Context(), func(w io.Writer) error { _, err := content.WriteTo(w); return err })
 }
 
 // published scores a published text model on the files.
@@ -228,11 +229,7 @@ func (e *evaluation) name() string {
 // print prints the report, if there is one, or the scores as JSON.
 func (e *evaluation) print(w io.Writer, s judge.Scores, r *judge.Report) error {
 	if e.asJSON {
-		line, err := text.JSON(s)
-		if err == nil {
-			_, err = fmt.Fprintf(w, "%s\n", line)
-		}
-		return err
+		return printJSON(w, s)
 	}
 	if r == nil {
 		return nil

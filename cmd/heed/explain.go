@@ -32,13 +32,12 @@ input.
 
 DIR is a model that classifies whole texts: a run folder or the folder of a published model. If it learned
 pairs, a text is two with a tab between them. The values of all words add up, nearly, to what the words
-changed in the label's logit minus the mean of all logits or, with --against, minus that label's. If a
-text may have several labels, it is the label's own logit. The values are integrated
-gradients, mixed with what leaving out a word changes in the linear model, if there is one. The pages of
-heed eval --out and of runs show the same values.
+changed in the label's logit minus the mean of all logits or, with --against, minus that label's. If a text
+may have several labels, it is the label's own logit. The values are integrated gradients, mixed with what
+leaving out a word changes in the linear model, if there is one. Pages show the same values.
 
 With --json, a line is an object with input, answer, label, the label's probability, and words, in the order
-of the text: each has word, start, end and value. Put -- before texts that begin with a dash.`,
+of the text: each has word, start, end and value.`,
 		Example: `  heed explain runs/mails 'The parcel is late'
   heed explain runs/mails --label praise --against complaint --top 5 < mails.txt`,
 		Args: takes("a model folder, then texts or none to read standard input", cobra.MinimumNArgs(1)),
@@ -103,11 +102,7 @@ func (e *explanation) print(w io.Writer, m *model.Model, a model.Answer) error {
 		if a.Labels != nil {
 			answer = a.Labels
 		}
-		line, err := text.JSON(map[string]any{"input": a.Input, "answer": answer, "probability": p, "label": label, "words": words})
-		if err == nil {
-			_, err = w.Write(append(line, '\n'))
-		}
-		return err
+		return printJSON(w, map[string]any{"input": a.Input, "answer": answer, "probability": p, "label": label, "words": words})
 	}
 	fmt.Fprintf(w, "%s\t%.4f\n", quoted(label), p)
 	slices.SortStableFunc(words, func(a, b model.Contribution) int { return cmp.Compare(math.Abs(b.Value), math.Abs(a.Value)) })

@@ -3,8 +3,16 @@ package main
 import (
 	"errors"
 	"fmt"
+	"image/color"
+	"io"
+	"math"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
@@ -12,7 +20,8 @@ import (
 )
 
 // findRate finds a learning rate, and draws the losses that it was chosen by.
-func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOptions) error {
+func (r *training) findRate(cmd *cobra.Command, c task.Config) error {
+	out, options := r.find, r.options
 	if err := fileFlag(cmd.Flags(), "find-rate", ".png"); err != nil {
 		return err
 	}
@@ -21,12 +30,7 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 		return err
 	}
 	defer picture.Close()
-	var line *waiting
-	if options.Group == nil { // mpirun's pseudo-terminal isn't a user's terminal
-		l, end := wait(cmd, "Reading the data")
-		defer end()
-		line = l
-	}
+	defer r.wait(cmd)()
 	t, err := newTask(cmd.Context(), c)
 	if err != nil {
 		return wrongFlag(err, cmd.Flags())
@@ -35,16 +39,16 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 	if err := t.Config.Training.CheckGroup(options.Group); err != nil {
 		return wrongFlag(err, cmd.Flags())
 	}
-	line.does("Finding a rate")
+	r.line.does("Finding a rate")
 	options.Seed = c.Seed
 	var losses []train.RateLoss
 	var rate float64
 	steps := 100
 	for ; ; steps *= 4 {
 		// There are at most 13 rates, and twice 6 more.
-		options.OnStep = newProgress(line, steps, train.Config{MaxEpochs: 25}, train.RunOptions{}).step
+		options.OnStep = newProgress(r.line, steps, train.Config{MaxEpochs: 25}, train.RunOptions{}).step
 		losses, rate, err = train.FindRate(cmd.Context(), t.Problem(), t.Config.Training.Config, options, 1e-5, 10, steps)
-		line.clear()
+		r.line.clear()
 		if !errors.Is(err, train.ErrNoRate) || steps > 100 {
 			break
 		}
@@ -52,16 +56,48 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 	if err != nil || !first(options.Group) { // only the first process draws
 		return err
 	}
-	f := curve{
-		Title: fmt.Sprintf("Loss of %s after %d steps", c.Task.Name, steps), X: "learning rate", Y: "training loss",
-		Mark: rate, Note: fmt.Sprintf("fitted minimum: %.2g", rate),
-	}
-	for _, l := range losses {
-		f.Points = append(f.Points, [2]float64{l.Rate, l.Loss})
-	}
-	if err := picture.write(cmd.Context(), f.writePNG); err != nil {
+	title := fmt.Sprintf("Loss of %s after %d steps", c.Task.Name, steps)
+	if err := picture.write(cmd.Context(), func(w io.Writer) error { return drawRates(w, title, losses, rate) }); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The loss is lowest at --learning-rate %.2g, as %s shows\n", rate, text.Escape(out))
+	return err
+}
+
+// drawRates draws the losses over their learning rates as a PNG, with a vertical line at rate. The y axis ends a little
+// above the first loss: larger losses are cut off, so they don't flatten the rest of the curve. It is an error if there
+// are fewer than two losses.
+func drawRates(w io.Writer, title string, losses []train.RateLoss, rate float64) error {
+	if len(losses) < 2 {
+		return fmt.Errorf("a curve needs at least two losses, got %d", len(losses))
+	}
+	points := make(plotter.XYs, len(losses))
+	low, begin := math.Inf(1), losses[0].Loss
+	for i, l := range losses {
+		points[i].X, points[i].Y = l.Rate, l.Loss
+		low = min(low, l.Loss)
+	}
+	line, err := plotter.NewLine(points)
+	if err != nil {
+		return err
+	}
+	p := plot.New()
+	margin := max(begin-low, 1e-12) / 10
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "learning rate", "training loss"
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: 1}
+	line.Width, line.Color = vg.Points(1.5), color.RGBA{R: 0x1f, G: 0x4e, B: 0x9c, A: 0xff}
+	mark, err := plotter.NewLine(plotter.XYs{{X: rate, Y: low - margin}, {X: rate, Y: begin + 2*margin}})
+	if err != nil {
+		return err
+	}
+	mark.Dashes, mark.Color = []vg.Length{vg.Points(4), vg.Points(3)}, color.RGBA{R: 0xb0, G: 0x3a, B: 0x2e, A: 0xff}
+	p.Add(plotter.NewGrid(), line, mark)
+	p.Legend.Add(fmt.Sprintf("fitted minimum: %.2g", rate), mark)
+	p.Legend.Left = true
+	p.X.Min, p.X.Max = points[0].X, points[len(points)-1].X
+	p.Y.Min, p.Y.Max = low-margin, begin+2*margin
+	img := vgimg.NewWith(vgimg.UseWH(16*vg.Centimeter, 10*vg.Centimeter), vgimg.UseDPI(144))
+	p.Draw(draw.New(img))
+	_, err = vgimg.PngCanvas{Canvas: img}.WriteTo(w)
 	return err
 }

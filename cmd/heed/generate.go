@@ -29,11 +29,9 @@ func newGenerate() *cobra.Command {
 		Short: "Continue a text with a trained text model",
 		Long: `Print a prompt and the text that a text model writes after it, each character as soon as it is written.
 
-heed draws each character from the model's probabilities. If the model was trained with --units bpe, or
-is a published model, it draws tokens. The flag --temperature changes the probabilities. --top-k limits the draw to
-the likeliest characters, and --top-p and --min-p limit it further. The penalties make repetitions less
-likely. The same seed always gives the same text. When the text is longer than the model's context, the
-model continues from the last half of the context. If the prompt is longer than the context, the model
+heed draws each character from the model's probabilities. If the model was trained with --units bpe, or is a
+published model, it draws tokens. The same seed always gives the same text. When the text is longer than the
+model's context, the model continues from the last half of the context. If the prompt is longer, the model
 ignores its beginning, and standard error has a note. On a terminal, characters that the terminal would
 act on are shown as escapes, such as \x1b.
 
@@ -96,18 +94,21 @@ func (w *writing) asked(question string) (messages []tokenizer.Message) {
 // settle replaces the values of flags that were not given by the values of the model.
 func (w *writing) settle(flags *pflag.FlagSet, own decode.Sampler) {
 	s := w.Sampler
-	given := decode.SamplerSettings{Temperature: &s.Temperature, TopK: &s.TopK, TopP: &s.TopP, MinP: &s.MinP,
-		RepetitionPenalty: &s.RepetitionPenalty, PresencePenalty: &s.PresencePenalty, FrequencyPenalty: &s.FrequencyPenalty}
-	if !flags.Changed("top-k") {
-		given.TopK = nil
+	w.Sampler = decode.SamplerSettings{
+		Temperature: given(flags, "temperature", &s.Temperature), TopK: given(flags, "top-k", &s.TopK),
+		TopP: given(flags, "top-p", &s.TopP), MinP: given(flags, "min-p", &s.MinP),
+		RepetitionPenalty: given(flags, "repetition-penalty", &s.RepetitionPenalty),
+		PresencePenalty:   given(flags, "presence-penalty", &s.PresencePenalty),
+		FrequencyPenalty:  given(flags, "frequency-penalty", &s.FrequencyPenalty),
+	}.Over(own)
+}
+
+// given returns value, or nil if the flag wasn't given.
+func given[T any](flags *pflag.FlagSet, name string, value *T) *T {
+	if !flags.Changed(name) {
+		return nil
 	}
-	for name, value := range map[string]**float64{"temperature": &given.Temperature, "top-p": &given.TopP, "min-p": &given.MinP,
-		"repetition-penalty": &given.RepetitionPenalty, "presence-penalty": &given.PresencePenalty, "frequency-penalty": &given.FrequencyPenalty} {
-		if !flags.Changed(name) {
-			*value = nil
-		}
-	}
-	w.Sampler = given.Over(own)
+	return value
 }
 
 // open checks the kind of the model in dir and the flags, and opens the model.

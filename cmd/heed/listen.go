@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/webpage"
@@ -37,6 +39,19 @@ func listenOn(flag, addr string) (net.Listener, error) {
 		return nil, fmt.Errorf("--%s %s: %w: choose another address, or port 0 for a free port", flag, addr, err)
 	}
 	return l, nil
+}
+
+// newServer returns a server for l with up to maxOpen open connections, of which none can wait without end.
+func newServer(l net.Listener, h http.Handler, maxOpen int, errors *log.Logger) *http.Server {
+	s := &http.Server{
+		Handler:           ownNames(l.Addr(), h),
+		ErrorLog:          errors,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    1 << 16,
+	}
+	limitConnections(s, maxOpen)
+	return s
 }
 
 // limitConnections limits the number of open connections to a server. If there are more, it closes the one that has

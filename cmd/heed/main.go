@@ -290,7 +290,7 @@ func nearestFlag(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 // flagError returns a usageError that names the wrong flag and the values that it accepts.
 func flagError(cmd *cobra.Command, err error) error {
 	advice := cmd.CommandPath() + " --help lists the flags"
-	if strings.Contains(cmd.Use, "INPUT") || strings.Contains(cmd.Use, "[TEXT") {
+	if strings.Contains(cmd.Use, "INPUT") || strings.Contains(cmd.Use, "[TEXT") || strings.Contains(cmd.Use, "QUERY") {
 		advice += "; put -- before an argument that begins with a dash"
 	}
 	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
@@ -300,14 +300,14 @@ func flagError(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &invalid) {
 		return usagef("%v: %s", err, advice)
 	}
-	if invalid.GetFlag().Value.Type() == (choice[any]{}).Type() {
+	if invalid.GetFlag().Value.Type() == kindName {
 		return usagef("--%s: %w", invalid.GetFlag().Name, errors.Unwrap(err))
 	}
 	want := cmp.Or(map[string]string{
 		"int": "a whole number", "uint64": "a whole number, not negative", "float64": "a number",
 		"duration": "a time, such as 30s or 10m", "bool": "true or false",
-		often{}.Type():     "a number of steps, such as 500, or a time, such as 10m",
-		threshold{}.Type(): "a label and the lowest probability at which it is answered, such as fraud=0.2",
+		kindInterval:  "a number of steps, such as 500, or a time, such as 10m",
+		kindThreshold: "a label and the lowest probability at which it is answered, such as fraud=0.2",
 	}[invalid.GetFlag().Value.Type()], "a list separated by commas")
 	if errors.Is(err, strconv.ErrRange) {
 		want = "a number in range"

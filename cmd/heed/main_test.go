@@ -359,7 +359,7 @@ func TestWrongCalls(t *testing.T) {
 		{"eval x --answer=y", "unknown flag: --answer; did you mean --answers?"},
 		{"predict x --topk 3", "did you mean --top? heed predict --help lists the flags; put -- before an argument that begins with a dash"},
 		{"predict x -5", "unknown shorthand flag: '5' in -5: heed predict --help lists the flags; put --"},
-		{"bench --here1", "unknown flag: --here1: heed bench --help lists the flags"}, // --here is hidden
+		{"bench --turn", "unknown flag: --turn: heed bench --help lists the flags"}, // --turns is hidden
 		{"train --task=ner", `got "ner"; did you mean tagging?`},
 		{"train --norm=rmsnorm", "use one of layer, rms; did you mean rms?"},
 		{"train --activation=swish", "did you mean silu?"},
@@ -467,6 +467,7 @@ func TestWrongCalls(t *testing.T) {
 		{"predict x --out=y", "--out needs --data"},
 		{"predict;;abc", "name is empty"},
 		{"predict x -abc", "put -- before an argument that begins with a dash"},
+		{"search x -abc", "put -- before an argument that begins with a dash"},
 		{"sweep", "takes a folder, two dashes and flags of heed train"},
 		{"sweep x --dim=8,16", "unknown flag: --dim; heed train has --dim"},
 		{"sweep x y -- --dim=8,16", "takes a folder, two dashes and flags of heed train"},
@@ -498,7 +499,7 @@ func TestWrongCalls(t *testing.T) {
 		{fmt.Sprint("bench --procs=", runtime.NumCPU()+1), "--procs must be from 1 to "},
 		{"bench --procs=x", `--procs must be a whole number, got "x"`},
 		{"bench --json=x", `--json must be true or false, got "x"`},
-		{"bench --here nope", `there is no benchmark "nope"`},
+		{"bench --turns nope", `there is no benchmark "nope"`},
 		{"bench --precision=bfloat16 decode", `there is no benchmark "decode" in bfloat16: heed bench --help lists the benchmarks`},
 		{"bench --precision=bf16", `--precision: there is no precision "bf16"`},
 	} {

@@ -236,3 +236,8 @@ func withoutBase(err error) error {
 func noteCut(stderr io.Writer, m *model.Model, inputs string) {
 	fmt.Fprintf(stderr, "heed: %s longer than the model's %d symbols; %s was ignored\n", inputs, m.Config.Task.MaxLen, m.Config.Describe().Cut)
 }
+
+// noAnswerFlag declares --no-answer.
+func noAnswerFlag(f *pflag.FlagSet, allowed *bool) {
+	f.BoolVar(allowed, "no-answer", false, "for a published model that answers questions: it may say that the context has no answer, as after training on SQuAD 2.0 (default: only if a run learned such questions)")
+}

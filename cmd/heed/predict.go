@@ -40,53 +40,43 @@ type prediction struct {
 }
 
 // predictHelp is the help of heed predict.
-const predictHelp = `Print one line per input, with the model's answer: a sequence, a label, a number or, for a text model,
-the likeliest next character. For masked text (mlm), the answer is the input with the likeliest symbols in
-place of its masks, which are written [MASK]. If the model learned pairs, an input is two texts with a tab between them; a model for
-questions reads a question and a context, and answers with a part of the context, or "" for no answer.
-An answer that would be invisible is quoted: " " is a space, "\n" a new line. If an input can't be
-answered, its line is empty and the exit status isn't 0; standard error has the reasons for the first few.
+const predictHelp = `Print one line per input, with the model's answer: a sequence, a label, a number or, for a text model, the
+likeliest next character. For masked text (mlm), the answer is the input with the likeliest symbols in place
+of its masks, which are written [MASK]. If the model learned pairs, an input is two texts with a tab between
+them; a model for questions reads a question and a context, and answers with a part of the context, or ""
+for no answer. An answer that would be invisible is quoted: " " is a space, "\n" a new line. If an input
+can't be answered, its line is empty and the exit status isn't 0; standard error has the first few reasons.
 
-With --top N, a line has the N likeliest answers, each followed by its probability, with tabs between:
-labels, next characters, sequences of tags or, for seq2seq, the best answers of a beam that is at least N
-wide. There may be fewer. With --json, a line is an object with input, answer and probability, with cut
-and unknown if they are true, and with alternatives if --top is given. If tags mark entities, as B-PER and
-I-PER do, it has spans, a list of objects with label, start, end and text: start and end count bytes of
-the input. An answer to a question has start and end, which count bytes of the context. Without an answer,
-it has input and error.
+With --top N, a line has up to N likeliest answers, each followed by its probability, with tabs between:
+labels, next characters, sequences of tags or, for seq2seq, the best answers of a beam at least N wide.
 
-A published model for tokens (ForTokenClassification) answers with a tag for each word, and its spans have a
-score, too. It reads a long text in windows that overlap, so nothing is cut.
+With --json, a line is an object with input, answer and probability, with cut and unknown if they are true,
+and with alternatives if --top is given. Without an answer, it has input and error. If tags mark entities, as
+B-PER and I-PER do, it has spans, a list of objects with label, start, end and text, and with a score if the
+model is a published one. Start and end count bytes of the input. An answer to a question has start and end,
+which count bytes of the context.
 
 A model of several labels (multilabel) answers with the labels that reach their thresholds, with the
 separator of its training file between them, or | if there was none. With --top N, a line has the N labels
 with the highest scores. With --json, answer is a list, and scores has the score of each label.
 
-With --labels, a model of natural language inference chooses among labels that it hasn't learned: it says
-how likely a text entails the sentence "This example is LABEL." or another --template. With --several, more
-than one label may be right, or none: a line has all labels, each with a probability of its own.
-
-A published model that translates or summarises answers with the beams and the rules of its
-generation_config.json; --prompt-name, --source-language and --target-language choose among what it knows.
-
-With two labels, --threshold fraud=0.2 answers fraud if its probability is at least 0.2, and otherwise the
-other label.
+With --labels, a model of natural language inference says how likely a text entails a sentence about each
+label, such as "This example is LABEL.". With --several, a line has all labels, each with a probability of
+its own. A published model that translates or summarises follows its generation_config.json.
 
 Without inputs, heed answers each line of standard input as soon as it arrives. With --data, the inputs
 are a column of a TSV, CSV, JSONL or CoNLL file, which may be compressed with gzip. The file is written
 back with an additional column of answers, in the same encoding, and compressed only if the name of
 --out ends in .gz. In TSV, an answer with a tab or a line break is quoted. In JSONL, each object gets the
-key "answer", which is null without an answer, and a list for several labels; for questions, it also gets
-start and end. In CoNLL, the line of each token gets its tag, or "_"
-without an answer. With --top, further columns are probability, answer_2, probability_2 and so on. With
---json, heed writes only the objects, one per row.
+key "answer", which is null without an answer, and a list for several labels. In CoNLL, the line of each
+token gets its tag, or "_" without an answer. Answers to questions also get start and end. With --top, further
+columns are probability, answer_2, probability_2 and so on. With --json, heed writes only the objects.
 
 Inputs with symbols that training never saw are answered too. The context of a model is max_len in
 config.json. If an input is longer, a model that answers with one label or number ignores the end of the
-input (or of the longer text of a pair), and a text model ignores the beginning; so does a published
-model whose tokenizer cuts texts on the left. Models for questions and published models for tokens read all
-of it, in windows. Other models don't answer it. Standard error has the number
-of such inputs. Put -- before inputs that begin with a dash.`
+input (or of the longer text of a pair), and a text model ignores the beginning; so does a published model
+whose tokenizer cuts texts on the left. Models for questions and published models for tokens read all of it,
+in windows that overlap. Other models don't answer it. Standard error has the number of such inputs.`
 
 func newPredict() *cobra.Command {
 	var p prediction
@@ -177,12 +167,8 @@ func (p *prediction) run(cmd *cobra.Command, dir string, inputs []string) error 
 	if err := p.fitsRows(); err != nil {
 		return err
 	}
-	var line *waiting // nil while somebody types the inputs
-	if p.path != "" || len(inputs) > 0 {
-		var end func()
-		line, end = wait(cmd, "Predicting")
-		defer end()
-	}
+	line, end := waitIf(p.path != "" || len(inputs) > 0, cmd, "Predicting") // not while somebody types the inputs
+	defer end()
 	if p.model, err = openModel(cmd, dir); err != nil {
 		return err
 	}
@@ -199,9 +185,9 @@ func (p *prediction) run(cmd *cobra.Command, dir string, inputs []string) error 
 	case p.path != "":
 		err = p.file(visible(stdout))
 	case len(inputs) > 0:
-		err = p.inputs(inputs, stdout)
+		err = p.answer("", 0, inputs, stdout)
 	default:
-		err = inputLines(cmd, typeLines, func(first int, lines []string) error { return p.lines(first, lines, stdout) })
+		err = inputLines(cmd, typeLines, func(first int, lines []string) error { return p.answer("standard input", first, lines, stdout) })
 	}
 	unanswered := p.summary()
 	if unanswered != nil && len(inputs) > 0 { // a wrong argument is a wrong call
@@ -210,17 +196,17 @@ func (p *prediction) run(cmd *cobra.Command, dir string, inputs []string) error 
 	return errors.Join(wrongFlag(err, nil), unanswered)
 }
 
-// inputs answers inputs that are arguments.
-func (p *prediction) inputs(inputs []string, w io.Writer) error {
+// answer answers inputs from standard input, whose first one has a line number, or arguments, whose name is empty.
+func (p *prediction) answer(name string, first int, inputs []string, w io.Writer) error {
 	answers, err := p.model.PredictAll(p.ctx, inputs, p.options)
 	if err != nil {
 		return err
 	}
-	if len(answers) == 1 && answers[0].Err != nil && !p.asJSON { // a count of failures would add nothing
+	if name == "" && len(answers) == 1 && answers[0].Err != nil && !p.asJSON { // a count of failures would add nothing
 		return wrongInput(answers[0].Err)
 	}
-	for _, a := range answers {
-		p.count(a)
+	for i, a := range answers {
+		p.note(name, first+i, a)
 	}
 	return p.print(answers, w)
 }
@@ -229,18 +215,18 @@ func (p *prediction) inputs(inputs []string, w io.Writer) error {
 func (p *prediction) print(answers []model.Answer, w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for _, a := range answers {
-		var line []byte
 		var err error
 		switch {
 		case p.asJSON:
-			line, err = text.JSON(a)
+			err = printJSON(out, a)
 		case a.Err == nil:
-			line = []byte(strings.Join(fields(a, quoted), "\t"))
+			_, err = fmt.Fprintln(out, strings.Join(fields(a, quoted), "\t"))
+		default:
+			_, err = fmt.Fprintln(out)
 		}
 		if err != nil {
 			return err
 		}
-		out.Write(append(line, '\n'))
 	}
 	return out.Flush()
 }
@@ -258,22 +244,18 @@ func fields(a model.Answer, show func(string) string) []string {
 	return columns
 }
 
-// note counts one answer. An error gets the file's name and line.
+// note counts an answer. It prints the error if there is one, but only the first few of a call, with the file's name
+// and the line. An argument has no name.
 func (p *prediction) note(name string, line int, a model.Answer) {
-	if a.Err != nil {
-		a.Err = fmt.Errorf("%s, line %d: %w", name, line, a.Err)
-	}
-	p.count(a)
-}
-
-// count counts an answer. It prints the error if there is one, but only the first few of a call.
-func (p *prediction) count(a model.Answer) {
 	p.answered++
 	if a.Cut {
 		p.cut++
 	}
 	switch {
 	case a.Err != nil:
+		if name != "" {
+			a.Err = fmt.Errorf("%s, line %d: %w", name, line, a.Err)
+		}
 		if p.failed++; p.failed <= 5 {
 			fmt.Fprintln(p.stderr, "heed:", oneLine(a.Err))
 		}
@@ -301,18 +283,6 @@ func (p *prediction) summary() error {
 		return fmt.Errorf("there is no answer to %d of %s", p.failed, text.Count(p.answered, "input"))
 	}
 	return nil
-}
-
-// lines answers lines of standard input. The argument first is the number of the first line.
-func (p *prediction) lines(first int, inputs []string, w io.Writer) error {
-	answers, err := p.model.PredictAll(p.ctx, inputs, p.options)
-	for i, a := range answers {
-		p.note("standard input", first+i, a)
-	}
-	if err != nil {
-		return err
-	}
-	return p.print(answers, w)
 }
 
 // file writes the rows of the file with additional columns. With --json, it writes only the answers.

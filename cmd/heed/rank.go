@@ -35,8 +35,7 @@ sentence-transformers, or of a run that learned pairs: heed train --task regress
 query,document,label. A score is what the model's folder says: any number, or a number from 0 to 1.
 
 With --json, a line is an object with index, score and document; the first document has the index 0. The
-object has cut if the model read only a part of the query or the document, and error if it can't read them.
-Put -- before texts that begin with a dash.`,
+object has cut if the model read only a part of the query or the document, and error if it can't read them.`,
 		Example: `  heed rank models/reranker 'late parcel' 'Where is my order?' 'Thank you!'
   heed rank models/reranker 'late parcel' --data mails.csv --column body --top 10`,
 		Args:    takes("a model folder and a query, then texts or none to read standard input", cobra.MinimumNArgs(2)),
@@ -108,11 +107,9 @@ func (r *ranking) print(cmd *cobra.Command, m *model.Model, texts []string, rank
 			line["error"] = text.OneLine(errors.Unwrap(found.Err))
 		}
 		if r.asJSON {
-			content, err := text.JSON(line)
-			if err != nil {
+			if err := printJSON(out, line); err != nil {
 				return err
 			}
-			out.Write(append(content, '\n'))
 		} else if found.Err == nil {
 			fmt.Fprintf(out, "%.6g\t%s\n", found.Score, text.EscapeExcept(texts[found.Index], ""))
 		}

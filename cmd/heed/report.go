@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -86,13 +85,11 @@ func reportRuns(cmd *cobra.Command, dirs []string, out string, private bool) err
 		}
 		write = runs[0].Write
 	}
-	path := cmp.Or(out, filepath.Join(dirs[0], runfolder.ReportFile))
-	// WriteFile replaces a link or a pipe. The folder may come from elsewhere, so links must not be followed.
-	put := atomicfile.WriteFile
-	if out != "" {
-		put = func(_ string, write func(io.Writer) error) error { return page.write(cmd.Context(), write) }
+	path, put := cmp.Or(out, filepath.Join(dirs[0], runfolder.ReportFile)), page.write
+	if out == "" { // the folder may come from elsewhere, so links must not be followed
+		put = func(_ context.Context, write func(io.Writer) error) error { return atomicfile.WriteFile(path, write) }
 	}
-	if err := putWhole(put, path, write); err != nil {
+	if err := put(cmd.Context(), write); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), "Report:", text.Escape(path))
@@ -112,16 +109,6 @@ func readRunPage(cmd *cobra.Command, dir string, private bool) (*report.Run, tas
 	page := report.FromTask(dir, run)
 	page.Private = private
 	return page, run.Config, nil
-}
-
-// putWhole calls write, and then put with the bytes that write wrote. A process that is killed during write leaves no
-// partial file.
-func putWhole(put func(path string, write func(io.Writer) error) error, path string, write func(io.Writer) error) error {
-	var page bytes.Buffer
-	if err := write(&page); err != nil {
-		return err
-	}
-	return put(path, func(w io.Writer) error { _, err := page.WriteTo(w); return err })
 }
 
 // addAnswers adds the answers of a run's model to its page. If the data can't be read, the page says why.

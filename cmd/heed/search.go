@@ -42,7 +42,7 @@ The first call embeds all texts, which takes time, and keeps the vectors beside 
 mails.csv.vectors.npy. Later calls use them, unless the texts or the model have changed.
 
 With --json, a line is an object with the query and the rows, each with its score, its line in the file and
-its fields. Put -- before queries that begin with a dash.`,
+its fields.`,
 		Example: `  heed search models/minilm --data mails.csv --column body 'the parcel is late'
   heed search models/minilm --data mails.csv --column body --rank models/reranker --top 3 < queries.txt`,
 		Args:    takes("a model folder, then queries or none to read standard input", cobra.MinimumNArgs(1)),
@@ -126,29 +126,24 @@ func (s *searching) print(w io.Writer, names []string, query string, matches []t
 		Text  string  `json:"text"`
 		Row   any     `json:"row"`
 	}
-	rows := []found{}
-	if s.several && !s.asJSON {
+	if s.asJSON {
+		rows := []found{}
+		for _, m := range matches {
+			rows = append(rows, found{m.Score, m.Line, m.Text, rowOf(names, m.Fields)})
+		}
+		return printJSON(w, map[string]any{"query": query, "rows": rows})
+	}
+	if s.several {
 		fmt.Fprintf(w, "%s:\n", quoted(query))
 	}
 	for _, m := range matches {
-		if s.asJSON {
-			rows = append(rows, found{m.Score, m.Line, m.Text, rowOf(names, m.Fields)})
-			continue
-		}
 		fields := make([]string, len(m.Fields))
 		for i, field := range m.Fields {
 			fields[i] = text.EscapeExcept(field, "")
 		}
 		fmt.Fprintf(w, "%.4f\t%s\n", m.Score, strings.Join(fields, "\t"))
 	}
-	if !s.asJSON {
-		return nil
-	}
-	line, err := text.JSON(map[string]any{"query": query, "rows": rows})
-	if err == nil {
-		_, err = w.Write(append(line, '\n'))
-	}
-	return err
+	return nil
 }
 
 // rowOf returns the fields of a row for JSON: an object if they have names, or if the row is one, and otherwise a list.

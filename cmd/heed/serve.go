@@ -132,14 +132,7 @@ func serveUntil(ctx context.Context, l net.Listener, h *serve.Handler, v1 http.H
 			h.ServeHTTP(w, r)
 		}
 	})
-	s := &http.Server{
-		Handler:           ownNames(l.Addr(), counted),
-		ErrorLog:          errors,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    1 << 16,
-	}
-	limitConnections(s, maxServed)
+	s := newServer(l, counted, maxServed, errors)
 	failed := make(chan error, 1)
 	go func() { failed <- s.Serve(l) }()
 	select {

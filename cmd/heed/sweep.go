@@ -264,7 +264,7 @@ func (s *sweep) finish(cmd *cobra.Command) error {
 		return err
 	}
 	path := filepath.Join(s.dir, runfolder.ReportFile)
-	if err := putWhole(atomicfile.WriteFile, path, func(w io.Writer) error { return report.Compare(w, pages) }); err != nil {
+	if err := atomicfile.WriteFile(path, func(w io.Writer) error { return report.Compare(w, pages) }); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Report: %s\nBest: %s, %s\nheed train %s\n",

@@ -41,25 +41,19 @@ type variedFlag struct {
 	values      []string // for a flag that takes several values: all of them, for each run
 }
 
-// variable collects the values of a flag.
-type variable struct{ flag *variedFlag }
-
-func (v variable) Type() string   { return v.flag.Value.Type() }
-func (v variable) String() string { return "" }
-
-// Set splits a list at its commas. For a choice such as muon,learning_rate=0.05, a part with an equals sign belongs to
-// the part before it.
-func (v variable) Set(list string) error {
-	if v.flag.several() {
-		v.flag.values = append(v.flag.values, list)
+// set adds the values of a list, which commas separate. For a choice such as muon,learning_rate=0.05, a part with an
+// equals sign belongs to the part before it.
+func (f *variedFlag) set(list string) error {
+	if f.several() {
+		f.values = append(f.values, list)
 		return nil
 	}
 	for i, part := range strings.Split(list, ",") {
-		if last := len(v.flag.values) - 1; i > 0 && v.Type() == (choice[any]{}).Type() && strings.Contains(part, "=") {
-			v.flag.values[last] += "," + part
+		if last := len(f.values) - 1; i > 0 && f.Value.Type() == kindName && strings.Contains(part, "=") {
+			f.values[last] += "," + part
 			continue
 		}
-		v.flag.values = append(v.flag.values, part)
+		f.values = append(f.values, part)
 	}
 	return nil
 }
@@ -110,8 +104,9 @@ func variedFlags(args []string) ([]*variedFlag, error) {
 	list.SortFlags = false
 	found := map[string]*variedFlag{}
 	s.flagSet().VisitAll(func(f *pflag.Flag) {
-		found[f.Name] = &variedFlag{Flag: f}
-		list.VarPF(variable{found[f.Name]}, f.Name, "", "").NoOptDefVal = f.NoOptDefVal
+		flag := &variedFlag{Flag: f}
+		found[f.Name] = flag
+		list.VarPF(&parsed{kind: f.Value.Type(), read: flag.set}, f.Name, "", "").NoOptDefVal = f.NoOptDefVal
 	})
 	if err := list.Parse(args); err != nil {
 		if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) && trainCommand.Flags().Lookup(unknown.GetSpecifiedName()) != nil {

@@ -74,3 +74,12 @@ func oneLine(err error) string {
 	line := strings.ReplaceAll(err.Error(), textfile.Advice, strings.Replace(textfile.Advice, "its encoding", "its --encoding", 1))
 	return text.Shorten(text.Escape(strings.Join(strings.Fields(line), " ")), 800, 300)
 }
+
+// printJSON prints a value as a line of JSON.
+func printJSON(w io.Writer, value any) error {
+	line, err := text.JSON(value)
+	if err == nil {
+		_, err = w.Write(append(line, '\n'))
+	}
+	return err
+}

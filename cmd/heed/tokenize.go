@@ -36,7 +36,7 @@ tokenizer.json. If a run folder has two tokenizers, heed takes the one for input
 is the file target.json. No special tokens are added, and their names in a text are ordinary text.
 
 With --count, the arguments after the tokenizer are files, and heed prints the number of tokens of each
-file, or of standard input. Put -- before texts that begin with a dash.`,
+file, or of standard input.`,
 		Example: `  heed tokenize runs/reverse gorgonia
   heed tokenize --ids models/gpt2 < lines.txt
   heed tokenize --count models/gpt2/tokenizer.json book.txt`,

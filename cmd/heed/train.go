@@ -22,7 +22,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
@@ -54,13 +53,13 @@ Presets, each with its task:
 %s
 Except for text and mlm, a task that learns from a file reads the rows of --data, a TSV, CSV or JSONL file.
 Its columns or keys are called source and target, text and label, text and number, or tokens and tags. If
-the header has other names, or if there is no header and more than two columns, --columns chooses two.
-If an answer is about two texts, it chooses three: the two texts, which are one source, and the answer.
-The first row is a header if it has these names or names from --columns; --header overrides this.
-Tagging also learns CoNLL files, such as .conll, .bio and .conllu: the first column has the tokens and
-the last the tags, or FORM and UPOS in .conllu. For seq2seq, if several rows have the same source, each
-of their answers is right. For qa, the columns are question, context, answer and, if there is one, answer_start.
-For embed, they are query, positive and any number of negatives, or two texts and their score. For validation, heed holds out a tenth of the sources, but at most
+the header has other names, or if there is no header and more than two columns, --columns chooses two. If an
+answer is about two texts, it chooses three: the two texts, which are one source, and the answer. For qa, the
+columns are question, context, answer and, if there is one, answer_start. For embed, they are query, positive
+and any number of negatives, or two texts and their score. The first row is a header if it has these names or
+names from --columns. Tagging also learns CoNLL files, such as .conll, .bio and .conllu: the first column has
+the tokens and the last the tags, or FORM and UPOS in .conllu. For seq2seq, if several rows have the same
+source, each of their answers is right. For validation, heed holds out a tenth of the sources, but at most
 --validation of them; for classification, the same share of each label's sources.
 
 The flags below show the defaults of the task reverse. Each task has its own defaults. If a task
@@ -76,8 +75,7 @@ the same bytes. --micro-batches must be 1, 2, 4, 8, … times the number of proc
 process uses the run folder. All processes read --data.
 
 On SIGINT and SIGTERM, heed writes a checkpoint and exits with status 1. On SIGUSR1, which schedulers
-send before they end a job, it does the same with status 3. With --auto-resume, you can repeat the
-same command: it starts the run, continues it, and does nothing once the run is finished.`
+send before they end a job, it does the same with status 3. Then --auto-resume lets you repeat the command.`
 
 func newTrain(group train.Group) *cobra.Command {
 	r := training{options: train.RunOptions{Group: group, CheckpointTime: 10 * time.Minute}}
@@ -102,7 +100,7 @@ func newTrain(group train.Group) *cobra.Command {
 	f.BoolVar(&r.auto, "auto-resume", false, "continue the run in --out if there is one; do nothing if it is finished")
 	f.StringVar(&r.find, "find-rate", "", "instead of a run, suggest a learning rate: train for 100 steps at each of several rates and draw the losses in this PNG")
 	f.Lookup("find-rate").NoOptDefVal = "learning-rate.png"
-	f.Var(often{&r.options}, "checkpoint-every", "steps or time between checkpoints, such as 500 or 1h; each check also writes one")
+	intervalFlag(f, &r.options)
 	f.Bool("no-examples", false, "leave texts of the data and paths of files out of report.html; repeat this flag with --resume")
 	f.IntVar(&r.options.Workers, "workers", 0, "micro-batches to compute in parallel; doesn't change the result (0: one per core)")
 	f.IntVar(&r.options.MaxSteps, "max-steps", 0, "total steps after which training stops until --resume (0: no limit)")
@@ -167,7 +165,7 @@ func (r *training) run(cmd *cobra.Command) error {
 		return err
 	}
 	if flags.Changed("find-rate") {
-		return findRate(cmd, c, r.find, r.options)
+		return r.findRate(cmd, c)
 	}
 	return r.newRun(cmd, c)
 }
@@ -178,34 +176,6 @@ func noFile(cmd *cobra.Command, args []string) error {
 		return usagef("write the file of --find-rate after an equals sign, as in --find-rate=FILE.png, got %q as an argument", args[0])
 	}
 	return noArgs(cmd, args)
-}
-
-// often is the value of --checkpoint-every: a number of steps or a time.
-type often struct{ *train.RunOptions }
-
-func (o often) Type() string { return "steps or time" }
-
-func (o often) String() string {
-	switch {
-	case o.RunOptions == nil: // pflag may ask for the text of a zero value
-		return ""
-	case o.CheckpointSteps > 0:
-		return strconv.Itoa(o.CheckpointSteps)
-	}
-	return o.CheckpointTime.String()
-}
-
-func (o often) Set(text string) error {
-	steps, err := strconv.Atoi(text)
-	interval := time.Duration(0)
-	if err != nil {
-		interval, err = time.ParseDuration(text)
-	}
-	if err != nil || steps <= 0 && interval <= 0 {
-		return errors.New("it must be above 0")
-	}
-	o.CheckpointSteps, o.CheckpointTime = steps, interval
-	return nil
 }
 
 // newRun starts a run. With --auto-resume, it continues the run in --out if there is one. It makes the folder only
@@ -313,10 +283,7 @@ func (r *training) continueRun(cmd *cobra.Command, dir string) error {
 
 // wait shows what the command is doing while it prints nothing, until its result is called.
 func (r *training) wait(cmd *cobra.Command) (end func()) {
-	if r.options.Group != nil { // mpirun's pseudo-terminal isn't a user's terminal
-		return func() {}
-	}
-	r.line, end = wait(cmd, "Reading the data")
+	r.line, end = waitIf(r.options.Group == nil, cmd, "Reading the data") // mpirun's pseudo-terminal isn't a user's terminal
 	return end
 }
 
@@ -502,7 +469,7 @@ func (r *training) writeReport(cmd *cobra.Command, t *task.Task, dir string) {
 		err = page.AddAnswers(cmd.Context(), t.Model, t)
 	}
 	if err == nil {
-		err = putWhole(atomicfile.WriteFile, path, page.Write)
+		err = page.Save(path)
 	}
 	if err != nil {
 		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the run is saved, but its report can't be written; to try again, run heed report", shell(dir)+":", oneLine(interrupted(cmd.Context(), err)))

@@ -66,6 +66,14 @@ func wait(cmd *cobra.Command, what string) (l *waiting, end func()) {
 	}
 }
 
+// waitIf is like wait if shown is true. Otherwise it shows nothing.
+func waitIf(shown bool, cmd *cobra.Command, what string) (l *waiting, end func()) {
+	if !shown {
+		return nil, func() {}
+	}
+	return wait(cmd, what)
+}
+
 // draw draws the line if nothing else has changed the terminal for long.
 func (l *waiting) draw() {
 	l.mu.Lock()

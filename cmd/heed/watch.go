@@ -6,7 +6,6 @@ import (
 	"io"
 	"log"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/heed-go/heed/train"
@@ -40,15 +39,8 @@ func (p *progress) show(l net.Listener, out io.Writer, t *task.Task, dir string)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &http.Server{
-		Handler:           ownNames(l.Addr(), h),
-		ErrorLog:          log.New(io.Discard, "", 0), // clients' errors don't concern training
-		ReadHeaderTimeout: 5 * time.Second,
-		WriteTimeout:      10 * time.Second, // the page's events have a deadline each
-		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    1 << 14,
-	}
-	limitConnections(s, maxConnections)
+	s := newServer(l, h, maxConnections, log.New(io.Discard, "", 0)) // clients' errors don't concern training
+	s.WriteTimeout = 10 * time.Second                                // the page's events have a deadline each
 	serving := false
 	logTo = writerFunc(func(b []byte) (int, error) {
 		n, err := out.Write(b)

@@ -19,11 +19,7 @@ func TestRun(t *testing.T) {
 	}
 	var b strings.Builder
 	must.Do(t, run(&b, nil))
-	for _, want := range []string{"Step   0: loss ", "Step 299: loss 0.0", "6 of 6 right.", "position 2? f"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the output lacks %q in\n%s", want, &b)
-		}
-	}
+	must.Have(t, b.String(), "Step   0: loss ", "Step 299: loss 0.0", "6 of 6 right.", "position 2? f")
 }
 
 // TestLearns checks that the loss starts near ln 8 = 2.08, the loss of guessing, and falls. Each query must attend to

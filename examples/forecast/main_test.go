@@ -122,9 +122,7 @@ func TestRecord(t *testing.T) {
 		t.Errorf("training, validation and record end in %v, want 1981-12, 1991-12 and 2001-12", ends)
 	}
 	for _, text := range []string{"month,co2\n1958-03", "month,co2\n1958-03,\n", "month,co2\n1958-03,316.1\nx,y\n"} {
-		if _, err := read(text); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("line %d", strings.Count(strings.TrimSpace(text), "\n")+1)) {
-			t.Errorf("%q: got %v, want an error with the line's number", text, err)
-		}
+		must.Refuse(read(text))(t, fmt.Sprintf("line %d", strings.Count(strings.TrimSpace(text), "\n")+1))
 	}
 }
 

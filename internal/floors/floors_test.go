@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 const (
@@ -78,9 +80,7 @@ func sources(t *testing.T, do func(file string) error) {
 		}
 		return do(file)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 func TestImportsRunDownwards(t *testing.T) {

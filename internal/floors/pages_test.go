@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // names holds what pages can name.
@@ -129,9 +131,7 @@ func collect(t *testing.T) *names {
 	n := &names{map[string]bool{}, map[string]map[string]bool{}, map[string]map[string]bool{}, map[string][]string{}, map[string]bool{}, map[string]bool{}}
 	parse := func(file string) {
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		n.file(parsed)
 	}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -144,20 +144,14 @@ func collect(t *testing.T) *names {
 		n.words[filepath.Base(file)] = true
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	words := n.words
 	n.words = map[string]bool{} // Gorgonia's words aren't ours
 	for _, pkg := range []string{"gorgonia.org/gorgonia", "gorgonia.org/tensor"} {
 		found, err := build.Import(pkg, root, build.FindOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		files, err := filepath.Glob(filepath.Join(found.Dir, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, file := range files {
 			parse(file)
 		}
@@ -211,9 +205,7 @@ func TestPagesNameWhatExists(t *testing.T) {
 	}
 	for _, page := range pages(t) {
 		content, err := os.ReadFile(filepath.Join(root, page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		text := blockOf.ReplaceAllStringFunc(string(content), func(block string) string { return strings.Repeat("\n", strings.Count(block, "\n")) })
 		if page == "docs/pytorch.md" {
 			text = torchOf.ReplaceAllStringFunc(text, func(cell string) string { return strings.ReplaceAll(cell, "`", "") })

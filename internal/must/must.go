@@ -67,6 +67,16 @@ func Keys(t testing.TB, v any) []string {
 	return slices.Sorted(maps.Keys(object))
 }
 
+// Lack fails the test if the text has one of the parts.
+func Lack(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			t.Errorf("got\n%.3000s\nwant no %q in it", text, part)
+		}
+	}
+}
+
 // Have fails the test unless the text has all of the parts.
 func Have(t testing.TB, text string, parts ...string) {
 	t.Helper()

@@ -31,6 +31,8 @@ func TestChecks(t *testing.T) {
 		{func(t testing.TB) { Refuse(f(nil))(t, "bad") }, `got no error, want one with ["bad"]`},
 		{func(t testing.TB) { Have(t, "a good thing", "good", "thing") }, ""},
 		{func(t testing.TB) { Have(t, "a good thing", "good", "bad") }, "got\na good thing\nwant \"bad\" in it"},
+		{func(t testing.TB) { Lack(t, "a good thing", "bad", "worse") }, ""},
+		{func(t testing.TB) { Lack(t, "a good thing", "bad", "good") }, "got\na good thing\nwant no \"good\" in it"},
 		{func(t testing.TB) { Match(t, nil, "") }, ""},
 		{func(t testing.TB) { Match(t, bad, "") }, "a bad thing"},
 		{func(t testing.TB) { Match(t, nil, "bad") }, `got no error, want one with ["bad"]`},

@@ -106,7 +106,5 @@ func TestHasRunMeanwhile(t *testing.T) {
 		t.Error(err)
 	}
 	damaged := Folder{fstest.MapFS{WeightsFile: {}}, "run"}
-	if _, err := damaged.HasRun(); err == nil || !strings.Contains(err.Error(), "config.json is missing") {
-		t.Errorf("weights without a configuration: got %v, want an error", err)
-	}
+	must.Refuse(damaged.HasRun())(t, "config.json is missing")
 }

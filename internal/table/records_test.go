@@ -164,9 +164,7 @@ func FuzzRecords(f *testing.F) {
 			if err != nil && r.form.layout == objects { // the first object comes after a bad line, and has no known key
 				return nil, nil
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if line <= last && !(r.form.array && line == last) {
 				t.Fatalf("a row starts on line %d, but the row before starts on line %d", line, last)
 			}

@@ -24,6 +24,22 @@ func Shorten(s string, head, tail int) string {
 	return string(r[:head]) + " … " + string(r[len(r)-tail:])
 }
 
+// Label returns the name of a class or a tag for a table, escaped: "(none)" if it is empty, and cut if it is long.
+func Label(name string) string {
+	if name == "" {
+		return "(none)"
+	}
+	return Cut(name, 24)
+}
+
+// Cut returns s or, if it has more than limit characters, its first ones with an ellipsis. It escapes newlines, too.
+func Cut(s string, limit int) string {
+	if r := []rune(s); len(r) > limit {
+		s = string(r[:limit-1]) + "…"
+	}
+	return EscapeExcept(s, "")
+}
+
 // EscapeExcept is like Escape, but leaves the characters in keep unescaped, instead of newlines.
 func EscapeExcept(s, keep string) string {
 	var escaped strings.Builder

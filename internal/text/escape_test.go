@@ -1,6 +1,9 @@
 package text
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestEscape(t *testing.T) {
 	for s, want := range map[string]string{
@@ -12,6 +15,14 @@ func TestEscape(t *testing.T) {
 	}
 	if got, want := EscapeExcept("a\tb\nc\r", "\t"), `a`+"\t"+`b\nc\r`; got != want {
 		t.Errorf("EscapeExcept is %q, want %q", got, want)
+	}
+}
+
+func TestLabel(t *testing.T) {
+	for name, want := range map[string]string{"": "(none)", "spam": "spam", "a\nb": `a\nb`, strings.Repeat("ä", 24): strings.Repeat("ä", 24), strings.Repeat("ä", 25): strings.Repeat("ä", 23) + "…"} {
+		if got := Label(name); got != want {
+			t.Errorf("Label(%q) is %q, want %q", name, got, want)
+		}
 	}
 }
 

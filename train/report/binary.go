@@ -45,7 +45,7 @@ func binaryOf(r *judge.Report, classes []string) *binary {
 		counts[j.References[0]]++
 	}
 	label := slices.MinFunc(classes, func(x, y string) int { return cmp.Compare(counts[x], counts[y]) })
-	b.Label, b.Positives = className(label), counts[label]
+	b.Label, b.Positives = text.Label(label), counts[label]
 	var rows []row
 	for _, j := range r.Judged {
 		if p := math.Exp(j.Answer.LogProb); j.Answer.Err == nil && !math.IsNaN(p) && slices.Contains(classes, j.References[0]) {

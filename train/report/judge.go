@@ -272,12 +272,7 @@ func differ(a, b string, units tokenizer.Units) (parts, parts) {
 }
 
 // shown returns a text of the data for the page, on one line. It cuts long texts.
-func shown(s string) string {
-	if r := []rune(s); len(r) > shownLength {
-		s = string(r[:shownLength]) + "…"
-	}
-	return text.EscapeExcept(s, "")
-}
+func shown(s string) string { return text.Cut(s, shownLength) }
 
 // A length counts the right answers to sources within a range of lengths.
 type length struct {
@@ -355,11 +350,11 @@ func confusionOf(c *score.Confusion) *confusion {
 	})
 	t := &confusion{Of: len(classes)}
 	for _, s := range shownOf {
-		t.Classes = append(t.Classes, className(s.Class))
+		t.Classes = append(t.Classes, text.Label(s.Class))
 	}
 	for _, right := range shownOf {
 		row := confused{ClassScore: right}
-		row.Class = className(right.Class)
+		row.Class = text.Label(right.Class)
 		for i, answered := range shownOf {
 			n := c.Count(answered.Class, right.Class)
 			row.Cells = append(row.Cells, confusionCell{
@@ -383,7 +378,7 @@ func entitiesOf(e *score.Entities) []score.ClassScore {
 func scoresOf(classes []score.ClassScore, limit int) []score.ClassScore {
 	classes = classes[:min(len(classes), limit)]
 	for i := range classes {
-		classes[i].Class = className(classes[i].Class)
+		classes[i].Class = text.Label(classes[i].Class)
 	}
 	return classes
 }
@@ -433,7 +428,7 @@ func byClass(classes []score.ClassScore, wrong []judge.Judged) (groups [][]judge
 	for _, c := range order {
 		if js := found[c.Class]; js != nil {
 			groups = append(groups, js)
-			titles = append(titles, fmt.Sprintf("%s: %d of %s wrong", className(c.Class), len(js), text.Count(c.Rows, "row")))
+			titles = append(titles, fmt.Sprintf("%s: %d of %s wrong", text.Label(c.Class), len(js), text.Count(c.Rows, "row")))
 		}
 	}
 	return groups, titles

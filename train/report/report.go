@@ -305,7 +305,7 @@ func (r *Run) scoreTiles(c train.Check) (tiles []tile) {
 			return
 		}
 		if label, value, known := r.mostFrequent(name); known {
-			tiles = append(tiles, tile{percent(value), spoken(name) + " of always answering " + className(label)})
+			tiles = append(tiles, tile{percent(value), spoken(name) + " of always answering " + text.Label(label)})
 		}
 	}
 	name, ok := strings.CutPrefix(r.Config.Stopping.Monitor, "val_")
@@ -357,7 +357,7 @@ func spoken(name string) string {
 	name = strings.ReplaceAll(" "+text.EscapeExcept(strings.ReplaceAll(name, "_", " "), ""), " f1", " F1")[1:]
 	switch {
 	case ofClass:
-		name += " of " + className(strings.TrimSuffix(class, "]"))
+		name += " of " + text.Label(strings.TrimSuffix(class, "]"))
 	case name == "r2":
 		return "R²"
 	case name == "mrr":
@@ -366,15 +366,4 @@ func spoken(name string) string {
 		return "Spearman correlation"
 	}
 	return name
-}
-
-// className returns the name of a class for a table: "(none)" if it is empty, and cut if it is long.
-func className(class string) string {
-	if class == "" {
-		return "(none)"
-	}
-	if r := []rune(class); len(r) > 24 {
-		class = string(r[:23]) + "…"
-	}
-	return text.EscapeExcept(class, "")
 }

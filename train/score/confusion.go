@@ -84,6 +84,14 @@ func (t tallies) sorted(key func(ClassScore) int) (scores []ClassScore) {
 	return scores
 }
 
+// total returns the score of all classes together, without a Class.
+func (t tallies) total() (all ClassScore) {
+	for _, s := range t {
+		all.Right, all.Answers, all.Rows = all.Right+s.Right, all.Answers+s.Answers, all.Rows+s.Rows
+	}
+	return all.scored()
+}
+
 // scored returns s with the quotients of its counts.
 func (s ClassScore) scored() ClassScore {
 	s.Precision, s.Recall = share(s.Right, s.Answers), share(s.Right, s.Rows)

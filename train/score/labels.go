@@ -48,13 +48,7 @@ func (l *Labels) AddScore(label string, probability float64, right bool) {
 func (l *Labels) Classes() []ClassScore { return l.classes.sorted(func(ClassScore) int { return 0 }) }
 
 // Micro returns the scores of all labels together, in which each label of a row counts the same. Its Class is empty.
-func (l *Labels) Micro() ClassScore {
-	var m ClassScore
-	for _, s := range l.classes {
-		m.Right, m.Answers, m.Rows = m.Right+s.Right, m.Answers+s.Answers, m.Rows+s.Rows
-	}
-	return m.scored()
-}
+func (l *Labels) Micro() ClassScore { return l.classes.total() }
 
 // Macro returns the means of precision, recall and F1 over Classes: see Confusion.Macro.
 func (l *Labels) Macro() ClassScore { return macro(l.Classes()) }

@@ -5,6 +5,8 @@ import (
 	"flag"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestParse(t *testing.T) {
@@ -41,11 +43,7 @@ func TestParse(t *testing.T) {
 			if status != 2 || out.Len() > 0 || !strings.HasPrefix(errs.String(), c.wrong) {
 				t.Errorf("got status %d and\n%s\nwant status 2 and\n%s", status, &errs, c.wrong)
 			}
-			for _, want := range []string{"Flags of sentence:\n", "  -seed N\n", "  -words N\n", "words of the sentence", "from 1 to 64", "(default 4)"} {
-				if !strings.Contains(errs.String(), want) {
-					t.Errorf("the message lacks %q:\n%s", want, &errs)
-				}
-			}
+			must.Have(t, errs.String(), "Flags of sentence:\n", "  -seed N\n", "  -words N\n", "words of the sentence", "from 1 to 64", "(default 4)")
 		})
 	}
 }

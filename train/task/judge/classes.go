@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/metrics"
 	"github.com/heed-go/heed/internal/oov"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/score"
 )
@@ -72,7 +72,7 @@ func (classes) write(r *Report, w io.Writer) {
 	}
 	fmt.Fprintln(t)
 	for i, right := range shown {
-		fmt.Fprintf(t, "%s %d\t", className(right.Class), i+1)
+		fmt.Fprintf(t, "%s %d\t", text.Label(right.Class), i+1)
 		for _, answered := range shown {
 			fmt.Fprintf(t, "%d\t", r.Classes.Count(answered.Class, right.Class))
 		}
@@ -86,25 +86,9 @@ func writeScores(w io.Writer, scores []score.ClassScore) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\tprecision\trecall\tF1\tright\tanswered\ttotal\t")
 	for _, c := range scores {
-		fmt.Fprintf(t, "%s\t%.4f\t%.4f\t%.4f\t%d\t%d\t%d\t\n", className(c.Class), c.Precision, c.Recall, c.F1, c.Right, c.Answers, c.Rows)
+		fmt.Fprintf(t, "%s\t%.4f\t%.4f\t%.4f\t%d\t%d\t%d\t\n", text.Label(c.Class), c.Precision, c.Recall, c.F1, c.Right, c.Answers, c.Rows)
 	}
 	t.Flush()
-}
-
-// className returns the text for a class in a table.
-func className(class string) string {
-	if class == "" {
-		return "(none)"
-	}
-	if r := []rune(class); len(r) > 24 {
-		class = string(r[:23]) + "…"
-	}
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '�'
-		}
-		return r
-	}, class)
 }
 
 // compare says whether an answer equals one of its references and adds this to the report. It returns the answer and
@@ -114,11 +98,11 @@ func (r *Report) compare(m *model.Model, j *Judged) (answer []string, references
 	if j.Answer.Err == nil {
 		answer = r.symbols(j.Answer.Text)
 	}
-	for _, text := range j.References {
-		known := m.Config.Task.Classes == nil || slices.Contains(m.Config.Task.Classes, text)
+	for _, right := range j.References {
+		known := m.Config.Task.Classes == nil || slices.Contains(m.Config.Task.Classes, right)
 		if r.Units != "" {
 			_, target := m.Coder.Tokenizers()
-			n, some, _ := oov.Count(target, text)
+			n, some, _ := oov.Count(target, right)
 			unknown := some > 0
 			if known = !unknown; m.Config.Task.MaxAnswer > 0 && n > m.Config.Task.MaxAnswer {
 				r.LongReferences++
@@ -127,7 +111,7 @@ func (r *Report) compare(m *model.Model, j *Judged) (answer []string, references
 		if !known {
 			r.UnknownReferences++
 		}
-		reference := r.symbols(text)
+		reference := r.symbols(right)
 		references = append(references, reference)
 		j.Right = j.Right || known && slices.Equal(answer, reference)
 	}

@@ -22,12 +22,6 @@ func (r *Report) Interval() [2]float64 {
 }
 
 func (classes) interval(r *Report) [2]float64 {
-	return wilson(r.Classes.Accuracy(), float64(len(r.Judged)))
-}
-
-func (sequences) interval(r *Report) [2]float64 { return exact{}.interval(r) }
-
-func (exact) interval(r *Report) [2]float64 {
 	return wilson(float64(r.Right)/float64(len(r.Judged)), float64(len(r.Judged)))
 }
 

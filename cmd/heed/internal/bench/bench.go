@@ -24,7 +24,7 @@ type Benchmark struct {
 	// Prepare builds the step.
 	Prepare func() (Step, error)
 
-	Steps int // number of steps that Measure times; a fifth of this number runs first, untimed
+	Steps int // number of steps to time; a fifth of this number runs first, untimed
 }
 
 // A Step is the timed operation.
@@ -95,15 +95,6 @@ func (b Benchmark) Start() (measure func(steps int) (Measurement, error), err er
 		m.PeakRSSMB = peakRSS()
 		return m, nil
 	}, nil
-}
-
-// Measure runs the benchmark in this process.
-func (b Benchmark) Measure() (Measurement, error) {
-	measure, err := b.Start()
-	if err != nil {
-		return Measurement{}, err
-	}
-	return measure(b.Steps)
 }
 
 // TakeTurns starts the benchmark, reads a number of steps from each line of in, and writes the measurement of these

@@ -90,16 +90,9 @@ func prepareLong(length int, composed bool) (Step, error) {
 	if _, err := G.Grad(cost, inputs...); err != nil {
 		return Step{}, err
 	}
-	if err := layers.CheckGraph(g); err != nil {
-		return Step{}, err
-	}
-	vm := G.NewTapeMachine(g)
-	step := func() error {
-		defer vm.Reset()
-		return ops.Run(vm)
-	}
+	run, err := machine(g)
 	// The forward pass has two products and the backward pass four. Causal attention needs half of each.
-	return Step{Run: step, Tokens: length, Flops: 6 * 2 * heads * float64(length) * float64(length) * width / 2}, nil
+	return Step{Run: run, Tokens: length, Flops: 6 * 2 * heads * float64(length) * float64(length) * width / 2}, err
 }
 
 // prepareGemm returns a product of two random n×n matrices.

@@ -145,12 +145,14 @@ func forward(ids *tensor.Dense, precision layers.Precision, build func(b *layers
 	}
 	var value G.Value
 	G.Read(out, &value)
-	if err := layers.CheckGraph(g); err != nil {
-		return nil, err
-	}
+	return machine(g)
+}
+
+// machine returns a function that runs a graph.
+func machine(g *G.ExprGraph) (run func() error, err error) {
 	vm := G.NewTapeMachine(g)
 	return func() error {
 		defer vm.Reset()
 		return ops.Run(vm)
-	}, nil
+	}, layers.CheckGraph(g)
 }

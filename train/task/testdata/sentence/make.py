@@ -66,14 +66,14 @@ def keep(folder, name):
 def save():
     version = sentence_transformers.__version__[0]
     with tempfile.TemporaryDirectory() as temporary:
-        place = lambda name: os.path.join(temporary, name)
+        os.chdir(temporary)  # so that config.json names a folder without its place
         if version < "6":
             from sentence_transformers.models import Normalize, Pooling, Transformer
         else:
             from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
-        transformer = Transformer(base("embed", place("bert")), max_seq_length=10)
-        SentenceTransformer(modules=[transformer, Pooling(8), Normalize()], device="cpu").save(place("embed"))
-        keep(place("embed"), version + "-embed")
+        transformer = Transformer(base("embed", "bert"), max_seq_length=10)
+        SentenceTransformer(modules=[transformer, Pooling(8), Normalize()], device="cpu").save("embed")
+        keep("embed", version + "-embed")
         kinds = ["cross"] if version < "6" else ["cross", "classes"]
         for kind in kinds:
             options = {}
@@ -82,11 +82,11 @@ def save():
             config = {}
             if version == "2":  # as in the config.json of published models
                 config["sbert_ce_default_activation_function"] = "torch.nn.modules.linear.Identity"
-            CrossEncoder(base(kind, place("base-" + kind), **config), device="cpu", **options).save(place(kind))
-            keep(place(kind), version + "-" + kind)
+            CrossEncoder(base(kind, "base-" + kind, **config), device="cpu", **options).save(kind)
+            keep(kind, version + "-" + kind)
         if version == "6":
-            keep(place("base-cross"), "plain-cross")
-            keep(base("cross", place("left-cross"), side="left"), "left-cross")
+            keep("base-cross", "plain-cross")
+            keep(base("cross", "left-cross", side="left"), "left-cross")
 
 
 def answer():

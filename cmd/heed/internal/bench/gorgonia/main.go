@@ -51,14 +51,19 @@ func main() {
 // measure prints the time of a step, and the loss of the first and the last step.
 func measure(c bench.GPT) error {
 	var losses []float32
-	m, err := bench.Benchmark{Name: c.Name, Form: "gorgonia", Steps: 25, Prepare: func() (bench.Step, error) {
+	b := bench.Benchmark{Name: c.Name, Form: "gorgonia", Steps: 25, Prepare: func() (bench.Step, error) {
 		step, err := prepare(c)
 		return bench.Step{Tokens: c.Batch * c.Length, Flops: c.Flops(), Run: func() error {
 			loss, err := step()
 			losses = append(losses, loss)
 			return err
 		}}, err
-	}}.Measure()
+	}}
+	run, err := b.Start()
+	if err != nil {
+		return err
+	}
+	m, err := run(b.Steps)
 	if err != nil {
 		return err
 	}
