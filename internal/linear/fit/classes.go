@@ -100,7 +100,6 @@ func (f *classFit) fit(ctx context.Context) ([]float32, error) {
 	every := f.everyRow()
 	states := make([]svm, f.blocks)
 	weights := make([]float32, f.features*f.classes)
-	bestWeights := make([]float32, len(weights))
 	best, chosen := -1.0, 0.0
 	for _, c := range f.options.constants {
 		err := linear.Parallel(ctx, f.options.Cores, f.blocks, func(block int) {
@@ -109,7 +108,6 @@ func (f *classFit) fit(ctx context.Context) ([]float32, error) {
 				*s = f.newSVM(block)
 			}
 			f.solve(ctx, s, every, c)
-			s.copyTo(weights, f.classes, f.x)
 		})
 		if err != nil {
 			return nil, err
@@ -117,7 +115,7 @@ func (f *classFit) fit(ctx context.Context) ([]float32, error) {
 		var quality float64
 		var held *Held
 		if f.validation.N > 0 {
-			quality = f.quality(f.validationScores(weights), nil)
+			quality = f.quality(f.validationScores(states), nil)
 		} else {
 			if held, err = f.holdOut(ctx, c); err != nil {
 				return nil, err
@@ -134,15 +132,31 @@ func (f *classFit) fit(ctx context.Context) ([]float32, error) {
 			break // larger constants fit the training rows even more closely
 		}
 		best, chosen, f.held = quality, c, held
-		weights, bestWeights = bestWeights, weights
+		for i := range states {
+			states[i].copyTo(weights, f.classes, f.x)
+		}
 	}
 	if f.held != nil {
-		return bestWeights, nil
+		return weights, nil
 	}
-	states, weights = nil, nil
+	states = nil // frees their memory
 	var err error
 	f.held, err = f.holdOut(ctx, chosen)
-	return bestWeights, err
+	return weights, err
+}
+
+// validationScores returns the scores of the validation rows, (rows, classes).
+func (f *classFit) validationScores(states []svm) []float32 {
+	out := make([]float32, f.validation.N*f.classes)
+	parallelScratch(context.Background(), f.options.Cores, f.validation.N, func(i int, s *linear.Scratch) {
+		index, value := f.vocabulary.Vector(s, f.validation.Text(i))
+		vector := f.centred(f.validation.Vector(i, f.x.width))
+		for k := range states {
+			scores := states[k].of(index, value, vector)
+			copy(out[i*f.classes+states[k].first:], scores[:states[k].width])
+		}
+	})
+	return out
 }
 
 // judged returns the number of rows that the quality of a constant is measured on.

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -161,6 +162,45 @@ func TestHeldOut(t *testing.T) {
 	if many := m.ScoresOf(linear.Texts(train), 3); !slices.Equal(one, many[5*classes:6*classes]) {
 		t.Errorf("Scores gives %v, ScoresOf %v", one, many[5*classes:6*classes])
 	}
+}
+
+// A larger constant that is no better leaves the model as it was, and judging it takes less memory than another model.
+func TestBestConstant(t *testing.T) {
+	const classes = 8 * lanes
+	texts, labels := topics(1, 400, classes)
+	fit := func(constants ...float64) (weights []float32, allocated float64) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		m, _, err := Classes(t.Context(), linear.Texts(texts[:300]), labels[:300], classes, linear.Texts(texts[300:]), labels[300:], Options{constants: constants})
+		must.Do(t, err)
+		runtime.ReadMemStats(&after)
+		return weightsOf(m), float64(after.TotalAlloc - before.TotalAlloc)
+	}
+	want, once := fit(usualConstant)
+	got, twice := fit(usualConstant, 4*usualConstant)
+	if !slices.Equal(got, want) {
+		t.Error("the model has changed")
+	}
+	if models := (twice - once) / float64(4*len(want)); models > 0.5 {
+		t.Errorf("the second constant allocates the memory of %.2f models", models)
+	}
+}
+
+// A constant is judged by the scores that its model gives to validation rows.
+func TestValidationScores(t *testing.T) {
+	const n, classes, width = 100, lanes + 3, 3
+	texts, labels := topics(1, n, classes)
+	rows := linear.Texts(texts)
+	for i := range n * width {
+		rows.Vectors = append(rows.Vectors, float32(labels[i/width]*(i%width))+5)
+	}
+	p, err := newProblem(t.Context(), rows, rows, classes, Options{Width: width, constants: []float64{usualConstant}})
+	must.Do(t, err)
+	var scores []float32
+	f := &classFit{problem: p, classes: classes, labels: Pick(labels, p.order), quality: func(s []float32, _ []int) float64 { scores = s; return 0 }}
+	m, _, err := f.finish(t.Context())
+	must.Do(t, err)
+	near(t, "scores", scores, m.ScoresOf(rows, 0), 1e-4)
 }
 
 func TestNumberOfCoresChangesNothing(t *testing.T) {

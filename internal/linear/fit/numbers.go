@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/heed-go/heed/internal/linear"
 )
@@ -89,6 +90,13 @@ func (f *numberFit) fit(ctx context.Context, validationNumbers []float64) (weigh
 		held, err = f.holdOut(ctx, penalties[best])
 	}
 	return models[best], held, err
+}
+
+// validationScores returns the numbers of the validation rows from a model with the given weights for x.
+func (f *numberFit) validationScores(weights []float32) []float32 {
+	weights = slices.Clone(weights)
+	f.uncentre(weights)
+	return linear.NewModel(f.vocabulary, 1, weights).ScoresOf(f.validation, f.options.Cores)
 }
 
 // holdOut returns the numbers of rows from models that are fitted to the rows of other folds.
