@@ -134,7 +134,7 @@ func rightOf(scores []float32, classes int, labels []int) (right int) {
 
 func TestQuality(t *testing.T) {
 	// Of 4 rows, 3 are right. F1 is 4/5 for class 0, 2/3 for class 1, and class 2 doesn't occur.
-	got := qualityOf([]float32{1, 0, 0, 2, 1, -1, 3, 2, 0, -2, -1, -3}, 3, []int{0, 0, 1, 1})
+	got := qualityOf([]float32{1, 0, 0, 2, 1, -1, 3, 2, 0, -2, -1, -3}, 3, singly([]int{0, 0, 1, 1}))
 	if want := 0.75 + (0.8+2.0/3)/2; math.Abs(got-want) > 1e-12 {
 		t.Errorf("got accuracy plus macro F1 %v, want %v", got, want)
 	}
@@ -197,8 +197,8 @@ func TestValidationScores(t *testing.T) {
 	p, err := newProblem(t.Context(), rows, rows, classes, Options{Width: width, constants: []float64{usualConstant}})
 	must.Do(t, err)
 	var scores []float32
-	f := &classFit{problem: p, classes: classes, labels: Pick(labels, p.order), quality: func(s []float32, _ []int) float64 { scores = s; return 0 }}
-	m, _, err := f.finish(t.Context())
+	f := &classFit{problem: p, classes: classes, blocks: 2, labels: Pick(singly(labels), p.order), quality: func(s []float32, _ []int) float64 { scores = s; return 0 }}
+	m, _, err := p.finish(must.Get(f.fit(t.Context()))(t), f.held)
 	must.Do(t, err)
 	near(t, "scores", scores, m.ScoresOf(rows, 0), 1e-4)
 }

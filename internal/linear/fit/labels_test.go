@@ -56,4 +56,6 @@ func TestLabels(t *testing.T) {
 	must.Fail(t, err, "for each of the 300 training rows, got 299")
 	_, _, err = Labels(t.Context(), rows, one, 2, linear.Rows{}, nil, o)
 	must.Fail(t, err, "expected labels from 0 to 1")
+	_, _, err = Labels(t.Context(), rows, one, classes, linear.Texts(texts[:2]), [][]int{{1}, {2, classes}}, o)
+	must.Fail(t, err, "expected labels from 0 to 10, got 11 for validation row 1")
 }
