@@ -138,8 +138,7 @@ func (setLearner) loss(b *layers.Build, out *G.Node, nodes G.Nodes) (loss layers
 	return loss, metrics, err
 }
 
-// linearLabels fits labels that don't exclude each other. It scales the scores so that their logistic functions have
-// the least cross-entropy on the training rows, by models that haven't seen the row.
+// linearLabels fits labels that don't exclude each other.
 type linearLabels struct{}
 
 // targets returns 1 for each label that the answer has, and otherwise 0.
@@ -159,7 +158,7 @@ func (linearLabels) targets(c *Config) func(answer string) []float64 {
 
 func (linearLabels) sides(int) sides { return sides{width: 2, pairs: true} }
 
-func (l linearLabels) fit(ctx context.Context, train, validation linearPart, labels int, o fit.Options) (*linear.Model, sides, error) {
+func (linearLabels) fit(ctx context.Context, train, validation linearPart, labels int, o fit.Options) (*linear.Model, *fit.Held, error) {
 	var sets [2][][]int // labels of each row
 	for i, part := range []linearPart{train, validation} {
 		for targets := range slices.Chunk(part.targets, labels) {
@@ -172,21 +171,7 @@ func (l linearLabels) fit(ctx context.Context, train, validation linearPart, lab
 			sets[i] = append(sets[i], set)
 		}
 	}
-	s := l.sides(labels)
-	m, held, err := fit.Labels(ctx, train.texts, sets[0], labels, validation.texts, sets[1], o)
-	if err != nil {
-		return nil, s, err
-	}
-	s.rows = held.Rows
-	var targets []float64
-	for _, row := range held.Rows {
-		targets = append(targets, train.targets[row*labels:][:labels]...)
-	}
-	right := intsOf(targets)
-	by := bestScale(paired(held.Scores), right, 2)
-	m.Scale(by, 0)
-	s.add(nil, scaled(held.Scores, by, 0), right, nil)
-	return m, s, nil
+	return fit.Labels(ctx, train.texts, sets[0], labels, validation.texts, sets[1], o)
 }
 
 // commonRows is the number of rows with a label that weigh as much in its threshold as the threshold for all labels.
