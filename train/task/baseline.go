@@ -59,7 +59,7 @@ func (t *Task) fitLinear(ctx context.Context, vectors beside.Vectors, bare bool)
 	}
 	held.correct(m)
 	l := &beside.Model{Model: m, Vectors: vectors}
-	scores := l.ScoresOf(parts[1].texts, 0)
+	scores := l.ScoresOf(parts[1].texts)
 	l.Remember(s.Validation.Example, scores, starts)
 	if judged := held; held.pairs {
 		if s.Validation.Len() > 0 { // as for the network

@@ -124,7 +124,7 @@ func (f *classFit) fit(ctx context.Context) ([]float32, error) {
 	weights := make([]float32, f.features*f.classes)
 	best, chosen := -1.0, 0.0
 	for _, c := range f.options.constants {
-		err := linear.Parallel(ctx, f.options.Cores, f.blocks, func(block int) {
+		err := linear.Parallel(ctx, f.blocks, func(block int) {
 			s := &states[block]
 			if s.w == nil {
 				*s = f.newSVM(block)
@@ -170,7 +170,7 @@ func (f *classFit) fit(ctx context.Context) ([]float32, error) {
 // validationScores returns the scores of the validation rows, (rows, classes).
 func (f *classFit) validationScores(states []svm) []float32 {
 	out := make([]float32, f.validation.N*f.classes)
-	parallelScratch(context.Background(), f.options.Cores, f.validation.N, func(i int, s *linear.Scratch) {
+	linear.ParallelScratch(context.Background(), f.validation.N, func(i int, s *linear.Scratch) {
 		index, value := f.vocabulary.Vector(s, f.validation.Text(i))
 		vector := f.centred(f.validation.Vector(i, f.x.width))
 		for k := range states {
@@ -192,7 +192,6 @@ func (f *classFit) judged() int {
 // holdOut returns the scores of rows from models that are fitted to the rows of other folds.
 func (f *classFit) holdOut(ctx context.Context, c float64) (*Held, error) {
 	rows := f.x.rows()
-	folds := f.options.Folds
 	seen := make([]int, f.classes)
 	fold := make([]int, rows)
 	for i, labels := range f.labels {
@@ -203,7 +202,7 @@ func (f *classFit) holdOut(ctx context.Context, c float64) (*Held, error) {
 		}
 	}
 	held := make([]float32, rows*f.classes)
-	err := linear.Parallel(ctx, f.options.Cores, f.heldFolds()*f.blocks, func(task int) {
+	err := linear.Parallel(ctx, f.heldFolds()*f.blocks, func(task int) {
 		var inside, outside []int
 		for i := range rows {
 			if fold[i] == task/f.blocks {

@@ -56,7 +56,7 @@ func newProblem(ctx context.Context, train, validation linear.Rows, outputs int,
 	}
 	p.vocabulary, p.features = v, v.Features()
 	p.order = order[:used]
-	if p.x, err = newMatrix(ctx, v, train, p.order, o.Width, entries, o.Cores); err != nil {
+	if p.x, err = newMatrix(ctx, v, train, p.order, o.Width, entries); err != nil {
 		return nil, err
 	}
 	p.centre()
