@@ -155,6 +155,20 @@ func (c *coder) batch(examples []Example, fill func(b *Batch, row int, e Example
 	return b, nil
 }
 
+// answers makes a batch of sources. Of an answer that isn't empty, put writes the targets.
+func (c *coder) answers(examples []Example, put func(b *Batch, row int, source, answer string) error) (Batch, error) {
+	return c.batch(examples, func(b *Batch, row int, e Example) error {
+		source, answer, err := c.spell(&e)
+		if err != nil {
+			return err
+		}
+		if b.Lengths[row] = copy(b.Inputs[row*b.Len:], source); answer == "" {
+			return nil
+		}
+		return put(b, row, e.Source, answer)
+	})
+}
+
 // errorf returns an error that names the task.
 func (c *coder) errorf(format string, args ...any) error {
 	return fmt.Errorf("task "+strings.ReplaceAll(c.rule.Name, "%", "%%")+": "+format, args...)

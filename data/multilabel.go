@@ -35,21 +35,13 @@ func newMultiLabelCoder(c coder) (Coder, error) {
 }
 
 func (l *multiLabelCoder) Batch(examples []Example) (Batch, error) {
-	return l.batch(examples, func(b *Batch, row int, e Example) error {
-		source, answer, err := l.spell(&e)
-		if err != nil {
-			return err
-		}
-		b.Lengths[row] = copy(b.Inputs[row*b.Len:], source)
-		if answer == "" {
-			return nil
-		}
+	return l.answers(examples, func(b *Batch, row int, source, answer string) error {
 		targets := b.Targets[row*b.TargetLen:][:b.TargetLen]
 		clear(targets)
 		for _, label := range l.rule.Labels(answer) {
 			i, ok := l.numbers[label]
 			if !ok {
-				return l.errorf("the labels of %q must be among %q, got %q", e.Source, l.rule.Classes, label)
+				return l.errorf("the labels of %q must be among %q, got %q", source, l.rule.Classes, label)
 			}
 			targets[i] = 1
 		}

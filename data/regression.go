@@ -25,18 +25,10 @@ func newRegressionCoder(c coder) (Coder, error) {
 }
 
 func (r *regressionCoder) Batch(examples []Example) (Batch, error) {
-	return r.batch(examples, func(b *Batch, row int, e Example) error {
-		source, answer, err := r.spell(&e)
-		if err != nil {
-			return err
-		}
-		b.Lengths[row] = copy(b.Inputs[row*b.Len:], source)
-		if answer == "" {
-			return nil
-		}
+	return r.answers(examples, func(b *Batch, row int, source, answer string) error {
 		x, err := text.Number(answer)
 		if err != nil {
-			return r.errorf("the answer to %.100q: %w", e.Source, err)
+			return r.errorf("the answer to %.100q: %w", source, err)
 		}
 		b.Numbers[row] = float32((x - r.rule.Mean) / cmp.Or(r.rule.Scale, 1))
 		return nil

@@ -94,26 +94,29 @@ func (m *Model) Scores(out []float32, s *Scratch, text string, vector []float32)
 	}
 }
 
-// ScoresOf returns the scores of many texts, of shape (rows.N, Outputs), computed by up to cores goroutines. 0 cores
-// mean GOMAXPROCS.
-func (m *Model) ScoresOf(rows Rows, cores int) []float32 {
+// ScoresOf returns the scores of many texts, of shape (rows.N, Outputs), computed in parallel.
+func (m *Model) ScoresOf(rows Rows) []float32 {
 	out := make([]float32, rows.N*m.outputs)
-	const chunk = 64
-	Parallel(context.Background(), cores, (rows.N+chunk-1)/chunk, func(c int) {
-		var s Scratch
-		for i := c * chunk; i < min(rows.N, (c+1)*chunk); i++ {
-			m.Scores(out[i*m.outputs:(i+1)*m.outputs], &s, rows.Text(i), rows.Vector(i, m.width))
-		}
+	ParallelScratch(context.Background(), rows.N, func(i int, s *Scratch) {
+		m.Scores(out[i*m.outputs:(i+1)*m.outputs], s, rows.Text(i), rows.Vector(i, m.width))
 	})
 	return out
 }
 
-// Parallel calls do for 0 to n-1, on up to cores goroutines. 0 cores mean GOMAXPROCS. It returns when all calls have
-// returned. If ctx ends first, it skips the remaining calls and returns ctx's error.
-func Parallel(ctx context.Context, cores, n int, do func(i int)) error {
-	if cores < 1 {
-		cores = runtime.GOMAXPROCS(0)
-	}
+// ParallelScratch is Parallel with scratch memory, for quick calls: a goroutine takes several at a time.
+func ParallelScratch(ctx context.Context, n int, do func(i int, s *Scratch)) error {
+	const part = 16
+	return Parallel(ctx, (n+part-1)/part, func(p int) {
+		var s Scratch
+		for i := p * part; i < min(n, (p+1)*part); i++ {
+			do(i, &s)
+		}
+	})
+}
+
+// Parallel calls do for 0 to n-1, on several goroutines. It returns when all calls have returned. If ctx ends first, it
+// skips the remaining calls and returns ctx's error.
+func Parallel(ctx context.Context, n int, do func(i int)) error {
 	var next atomic.Int64
 	work := func() {
 		for ctx.Err() == nil {
@@ -125,7 +128,7 @@ func Parallel(ctx context.Context, cores, n int, do func(i int)) error {
 		}
 	}
 	var group sync.WaitGroup
-	for range min(cores, n) - 1 {
+	for range min(runtime.GOMAXPROCS(0), n) - 1 {
 		group.Go(work)
 	}
 	work()

@@ -172,7 +172,7 @@ func FuzzFromTensors(f *testing.F) {
 		}
 		rows := Texts([]string{text})
 		rows.Vectors = make([]float32, m.Width())
-		for _, score := range m.ScoresOf(rows, 1) {
+		for _, score := range m.ScoresOf(rows) {
 			if math.IsNaN(float64(score)) {
 				t.Errorf("%q has the score NaN", text)
 			}

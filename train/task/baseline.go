@@ -49,22 +49,27 @@ func (t *Task) fitLinear(ctx context.Context, vectors beside.Vectors, bare bool)
 			parts[i].targets = append(parts[i].targets, targetsOf(answer)...)
 		}
 	}
-	m, held, err := kind.fit(ctx, parts[0], parts[1], t.Coder.Layout().Classes, o)
+	m, out, err := kind.fit(ctx, parts[0], parts[1], t.Coder.Layout().Classes, o)
 	if err != nil {
 		return nil, 0, err
 	}
+	held, outputs, each := kind.sides(m.Outputs()), m.Outputs(), len(parts[0].targets)/parts[0].texts.N
+	for i, row := range out.Rows {
+		held.add(nil, out.Scores[i*outputs:][:outputs], parts[0].targets[row*each:][:each])
+	}
+	held.correct(m)
 	l := &beside.Model{Model: m, Vectors: vectors}
-	scores := l.ScoresOf(parts[1].texts, 0)
+	scores := l.ScoresOf(parts[1].texts)
 	l.Remember(s.Validation.Example, scores, starts)
 	if judged := held; held.pairs {
 		if s.Validation.Len() > 0 { // as for the network
-			judged = kind.sides(m.Outputs())
-			judged.add(nil, scores, intsOf(parts[1].targets), nil)
+			judged = kind.sides(outputs)
+			judged.add(nil, scores, parts[1].targets)
 		}
-		l.Thresholds = judged.thresholds(logit.Mixture{Linear: 1}, m.Outputs())
+		l.Thresholds = judged.thresholds(logit.Mixture{Linear: 1}, outputs)
 	}
 	if t.few() && !t.kind.about().symbols {
-		l.Held, err = t.heldText(held)
+		l.Held, err = t.heldText(out.Rows, held)
 	}
 	return l, held.loss(logit.Mixture{Linear: 1}, t.classWeights), err
 }
@@ -77,13 +82,18 @@ const fewJudged = 200
 func (t *Task) few() bool { return len(t.Examples()) < fewJudged }
 
 // heldText says how good the answers of linear models to training rows are that they haven't seen.
-func (t *Task) heldText(held sides) (string, error) {
-	examples := make([]data.Example, len(held.rows))
-	outputs, answers := make([]model.Output, len(held.rows)), make([]model.Answer, len(held.rows))
-	for i, row := range held.rows {
+func (t *Task) heldText(rows []int, held sides) (string, error) {
+	examples := make([]data.Example, len(rows))
+	outputs, answers := make([]model.Output, len(rows)), make([]model.Answer, len(rows))
+	scores := held.linear
+	if held.pairs {
+		scores = unpaired(scores)
+	}
+	each := len(scores) / len(rows)
+	for i, row := range rows {
 		examples[i] = t.set.(*rowSet).Train.Example(row)
 		answers[i].Input = examples[i].Source
-		outputs[i] = model.Output{Input: i, Linear: held.linearRow(i)}
+		outputs[i] = model.Output{Input: i, Linear: scores[i*each:][:each]}
 	}
 	if err := t.Mix(answers, outputs, logit.Mixture{Linear: 1}, model.PredictOptions{}); err != nil {
 		return "", err

@@ -185,7 +185,7 @@ func TestMix(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	for _, n := range []int{4, 400} {
 		s := sides{width: 3}
-		numbers := sides{width: 1}
+		numbers := linearNumbers{}.sides(1)
 		for i := range n {
 			right, both := random.IntN(3), [2][]float32{}
 			for k := range both {
@@ -194,9 +194,9 @@ func TestMix(t *testing.T) {
 					both[k][right] += 4
 				}
 			}
-			s.add(both[0], both[1], []int{right}, nil)
+			s.add(both[0], both[1], []float64{float64(right)})
 			x := random.NormFloat64()
-			numbers.add([]float32{float32(x + random.NormFloat64())}, []float32{float32(x + random.NormFloat64())}, nil, []float64{x})
+			numbers.add([]float32{float32(x + random.NormFloat64())}, []float32{float32(x + random.NormFloat64())}, []float64{x})
 		}
 		for _, some := range []*sides{&s, &numbers} {
 			best := some.mix(0.5)
@@ -208,14 +208,14 @@ func TestMix(t *testing.T) {
 	}
 	useless := sides{width: 2}
 	for i := range 300 {
-		useless.add([]float32{random.Float32() * 9, random.Float32() * 9}, []float32{2 * float32(i%2), 0}, []int{1 - i%2}, nil)
+		useless.add([]float32{random.Float32() * 9, random.Float32() * 9}, []float32{2 * float32(i%2), 0}, []float64{float64(1 - i%2)})
 	}
 	if x := useless.mix(0.5); x.Linear < 0.9 {
 		t.Errorf("beside noise, the linear model has the weight %v", x.Linear)
 	}
 	lucky := sides{width: 2} // of 30 rows, the network has 2 more right answers than the linear model
 	for i := range 30 {
-		lucky.add([]float32{float32(i % 15), 1}, []float32{float32(i % 8), 1}, []int{0}, nil)
+		lucky.add([]float32{float32(i % 15), 1}, []float32{float32(i % 8), 1}, []float64{0})
 	}
 	if x := lucky.mix(0.95); x.Linear < 0.7 {
 		t.Errorf("two answers changed the weight from 0.95 to %v", x.Linear)

@@ -26,7 +26,7 @@ type embedding struct{ common }
 
 var embedKind = embedding{common{facts{
 	name: data.KindEmbed, help: "a vector of each text, from the pairs of texts in a file",
-	format: &rows.Format{}, together: true,
+	format: &rows.Format{}, together: true, learns: "vectors",
 	micro:    1,                   // only the texts of the same micro-batch are negatives
 	fineRate: 5e-5, fineBatch: 32, // its vectors are mostly good already; the other rows of a batch are the negatives
 	losses: named{
@@ -41,17 +41,15 @@ const defaultTemperature = 0.05
 func (embedding) defaults(c *Config) { c.Head.Normalize = true }
 
 // check returns an error if a setting makes no sense for vectors of texts.
-func (embedding) check(c *Config) error {
+func (k embedding) check(c *Config) error {
 	t := &c.Training
 	switch {
 	case c.Drawn():
 		return setting.Errorf("%s %s must come with %s, the file to learn from", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
-	case t.LabelSmoothing != 0:
-		return setting.Errorf("%s is for classes: the task %s learns vectors", setting.Path("training.label_smoothing"), c.Task.Name)
 	case t.Temperature != 0 && (c.Task.Scored || t.Loss == "cosine"):
 		return setting.Errorf("%s is for the loss contrastive, and the rows of the file have scores", setting.Path("training.temperature"))
 	}
-	return nil
+	return k.common.check(c)
 }
 
 var scoreColumn = table.Column{Role: "score", Names: []string{"score", "similarity", "similarity_score", "label"}}

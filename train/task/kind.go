@@ -48,6 +48,7 @@ type facts struct {
 	together  bool         // all validation rows are judged together, too
 	linear    linearKind   // what a linear model of words and characters learns; nil if there is none
 	maxLen    int          // default MaxLen of the task that learns from a file; 0 if the file decides
+	learns    string       // what the kind learns in place of classes, for errors; "" for classes
 	losses    named        // what Training.Loss may be, the default first; nil if there is no choice
 	smoothing float64      // default LabelSmoothing for rows of a file
 	micro     int          // default MicroBatches; 0 if New decides
@@ -70,8 +71,11 @@ func (common) rows(*Config, *rows.Set) error { return nil }
 
 // check returns an error if only other kinds may have a setting.
 func (k common) check(c *Config) error {
-	if c.Training.Temperature != 0 {
+	switch {
+	case c.Training.Temperature != 0 && k.name != data.KindEmbed:
 		return setting.Errorf("%s is for the task %s, not for %s", setting.Path("training.temperature"), data.KindEmbed, c.Task.Name)
+	case c.Training.LabelSmoothing != 0 && k.learns != "":
+		return setting.Errorf("%s is for classes: the task %s learns %s", setting.Path("training.label_smoothing"), c.Task.Name, k.learns)
 	}
 	return nil
 }

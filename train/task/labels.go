@@ -35,6 +35,20 @@ func shown(label string) string {
 	return label
 }
 
+// fewest lists labels with their numbers of rows, the rarest first.
+func fewest(counts []count) string {
+	slices.SortStableFunc(counts, func(a, b count) int { return cmp.Compare(a.N, b.N) })
+	return text.List(len(counts), mostLabels, ", ", func(i int) string { return fmt.Sprintf("%s %d", shown(counts[i].Label), counts[i].N) })
+}
+
+// commonest lists labels, the most frequent first, with their shares of n. The unit stands after a share.
+func commonest(counts []count, n int, unit string) string {
+	slices.SortStableFunc(counts, func(a, b count) int { return cmp.Compare(b.N, a.N) })
+	return text.List(len(counts), mostLabels, ", ", func(i int) string {
+		return fmt.Sprintf("%s %d (%.1f %%%s)", shown(counts[i].Label), counts[i].N, 100*float64(counts[i].N)/float64(max(n, 1)), unit)
+	})
+}
+
 // labelCounts counts the labels or tags of rows.
 type labelCounts struct {
 	names     []string  // the labels or tags
@@ -80,18 +94,23 @@ func countLabels(k facts, c *Config, s *rows.Set, begins bool) *labelCounts {
 			unseen += l.validates[i]
 		}
 	}
-	slices.SortStableFunc(counts, func(a, b count) int { return cmp.Compare(b.N, a.N) })
 	unit, d := judge.KindOf(&c.Config).Unit, s.Description
-	d.Notes = append(d.Notes, fmt.Sprintf("training %s: %s", unit, text.List(len(counts), mostLabels, ", ", func(i int) string {
-		return fmt.Sprintf("%s %d (%.1f %%)", shown(counts[i].Label), counts[i].N, 100*float64(counts[i].N)/float64(total))
-	})))
+	d.Notes = append(d.Notes, fmt.Sprintf("training %s: %s", unit, commonest(counts, total, "")))
 	if unseen > 0 && c.Task.Target == nil {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("unknown: %s with a label that no training row has", text.Count(unseen, "validation row")))
 	}
 	if l.total > 0 {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("most frequent: always answering %s is right for %.1f %% of the validation %s",
-			shown(counts[0].Label), 100*float64(l.validates[l.best])/float64(l.total), unit))
-		d.Warnings = append(d.Warnings, l.few(trains, unit)...)
+			shown(l.names[l.best]), 100*float64(l.validates[l.best])/float64(l.total), unit))
+		var few []count // labels with few validation rows, except for labels that no training row has
+		for i, n := range l.validates {
+			if n < fewRows && trains[i] > 0 {
+				few = append(few, count{l.names[i], n})
+			}
+		}
+		if few != nil {
+			d.Warnings = append(d.Warnings, fmt.Sprintf("few validation %s: %s (with fewer than %d, scores per %s are rough)", unit, fewest(few), fewRows, strings.TrimSuffix(unit, "s")))
+		}
 	}
 	if stopping := &c.Training.Stopping; begins && k.format.Labels && l.total > 0 && stopping.Monitor == "" && stopping.Mode == "" {
 		stopping.Monitor, stopping.Mode = "val_accuracy", "max"
@@ -109,23 +128,6 @@ func countLabels(k facts, c *Config, s *rows.Set, begins bool) *labelCounts {
 // fewRows is the number of validation rows below which a description warns that the scores of a label are rough. With
 // 20 rows, the standard error of a recall of 80 % is 9 points.
 const fewRows = 20
-
-// few returns a warning that lists labels with few validation rows, the rarest first; or none, if there are no such
-// labels. It leaves out labels that no training row has.
-func (l *labelCounts) few(trains []int, unit string) (warnings []string) {
-	var few []count
-	for i, n := range l.validates {
-		if n < fewRows && trains[i] > 0 {
-			few = append(few, count{l.names[i], n})
-		}
-	}
-	if few == nil {
-		return nil
-	}
-	slices.SortStableFunc(few, func(a, b count) int { return cmp.Compare(a.N, b.N) })
-	return []string{fmt.Sprintf("few validation %s: %s (with fewer than %d, scores per %s are rough)", unit,
-		text.List(len(few), mostLabels, ", ", func(i int) string { return fmt.Sprintf("%s %d", shown(few[i].Label), few[i].N) }), fewRows, strings.TrimSuffix(unit, "s"))}
-}
 
 // always returns the most frequent label, and the validation value that a metric has if it is always answered: see
 // Task.MostFrequent. The counts may be nil.

@@ -17,18 +17,17 @@ type linearKind interface {
 	// sides returns what a network and a model compute for no rows yet.
 	sides(classes int) sides
 
-	// fit fits a model. It returns also the scores of training texts by models that haven't seen them.
-	fit(ctx context.Context, train, validation linearPart, classes int, o fit.Options) (m *linear.Model, held sides, err error)
+	// fit fits a model.
+	fit(ctx context.Context, train, validation linearPart, classes int, o fit.Options) (*linear.Model, *fit.Held, error)
 }
 
-// A linearPart has the texts of rows, with a class or a number for each.
+// A linearPart has the texts of rows, with classes or a number for each.
 type linearPart struct {
 	texts   linear.Rows
 	targets []float64
 }
 
-// linearClasses fits classes. It scales the scores so that their softmax has the least cross-entropy on the training
-// rows, by models that haven't seen the row.
+// linearClasses fits classes.
 type linearClasses struct{}
 
 func (linearClasses) targets(c *Config) func(answer string) []float64 {
@@ -43,26 +42,8 @@ func (linearClasses) targets(c *Config) func(answer string) []float64 {
 
 func (linearClasses) sides(classes int) sides { return sides{width: classes} }
 
-func (l linearClasses) fit(ctx context.Context, train, validation linearPart, classes int, o fit.Options) (*linear.Model, sides, error) {
-	s := l.sides(classes)
-	s.classes = intsOf(train.targets)
-	m, held, err := fit.Classes(ctx, train.texts, s.classes, classes, validation.texts, intsOf(validation.targets), o)
-	if err != nil {
-		return nil, s, err
-	}
-	s.classes, s.rows = fit.Pick(s.classes, held.Rows), held.Rows
-	by := bestScale(held.Scores, s.classes, classes)
-	m.Scale(by, 0)
-	s.linear = scaled(held.Scores, by, 0)
-	return m, s, nil
-}
-
-// scaled multiplies scores by a factor, adds a term, and returns them.
-func scaled(scores []float32, by, plus float32) []float32 {
-	for i := range scores {
-		scores[i] = scores[i]*by + plus
-	}
-	return scores
+func (linearClasses) fit(ctx context.Context, train, validation linearPart, classes int, o fit.Options) (*linear.Model, *fit.Held, error) {
+	return fit.Classes(ctx, train.texts, intsOf(train.targets), classes, validation.texts, intsOf(validation.targets), o)
 }
 
 func intsOf(targets []float64) []int {
@@ -73,8 +54,7 @@ func intsOf(targets []float64) []int {
 	return classes
 }
 
-// linearNumbers fits numbers that are standardised by the rule's Mean and Scale. It corrects the model by the line that
-// fits the numbers of the training rows best, given the scores of models that haven't seen the row.
+// linearNumbers fits numbers that are standardised by the rule's Mean and Scale.
 type linearNumbers struct{}
 
 func (linearNumbers) targets(c *Config) func(answer string) []float64 {
@@ -84,20 +64,26 @@ func (linearNumbers) targets(c *Config) func(answer string) []float64 {
 	}
 }
 
-func (linearNumbers) sides(int) sides { return sides{width: 1} }
+func (linearNumbers) sides(int) sides { return sides{width: 1, numbers: []float64{}} }
 
-func (l linearNumbers) fit(ctx context.Context, train, validation linearPart, _ int, o fit.Options) (*linear.Model, sides, error) {
-	s := l.sides(1)
-	s.numbers = train.targets
-	m, held, err := fit.Numbers(ctx, train.texts, train.targets, validation.texts, validation.targets, o)
-	if err != nil {
-		return nil, s, err
+func (linearNumbers) fit(ctx context.Context, train, validation linearPart, _ int, o fit.Options) (*linear.Model, *fit.Held, error) {
+	return fit.Numbers(ctx, train.texts, train.targets, validation.texts, validation.targets, o)
+}
+
+// correct corrects a model and its scores, with scores of training rows by models that haven't seen the row. It scales
+// scores of classes so that their softmax has the least cross-entropy. For numbers, the model becomes the line that
+// fits them best.
+func (s *sides) correct(m *linear.Model) {
+	by, plus := float32(0), float32(0)
+	if s.numbers != nil {
+		by, plus = line(s.linear, s.numbers)
+	} else {
+		by = bestScale(s.linear, s.classes, s.width)
 	}
-	s.numbers, s.rows = fit.Pick(s.numbers, held.Rows), held.Rows
-	by, plus := line(held.Scores, s.numbers)
 	m.Scale(by, plus)
-	s.linear = scaled(held.Scores, by, plus)
-	return m, s, nil
+	for i := range s.linear {
+		s.linear[i] = s.linear[i]*by + plus
+	}
 }
 
 // line returns the factor, from 0, and the term for x with which the sum has the least squared distance from y.

@@ -11,22 +11,25 @@ import (
 type sides struct {
 	network, linear []float32 // (choices, classes) or (numbers)
 	classes         []int     // right classes
-	numbers         []float64 // right numbers, standardised
+	numbers         []float64 // right numbers, standardised; nil for classes
 	width           int       // number of classes, or 1
-	rows            []int     // numbers of training rows, if these are some
 
 	// If pairs is true, each choice is between no and yes for one of several labels: no has the score 0, and yes the
 	// logit of the label. The class of yes is 1.
 	pairs bool
 }
 
-// add adds one row.
-func (s *sides) add(network, linear []float32, classes []int, numbers []float64) {
+// add adds one row. The targets are its right classes or its number.
+func (s *sides) add(network, linear []float32, targets []float64) {
 	if s.pairs {
 		network, linear = paired(network), paired(linear)
 	}
 	s.network, s.linear = append(s.network, network...), append(s.linear, linear...)
-	s.classes, s.numbers = append(s.classes, classes...), append(s.numbers, numbers...)
+	if s.numbers != nil {
+		s.numbers = append(s.numbers, targets...)
+	} else {
+		s.classes = append(s.classes, intsOf(targets)...)
+	}
 }
 
 // paired returns the scores of no and yes for logits of yes.
@@ -45,16 +48,6 @@ func unpaired(pairs []float32) []float32 {
 		logits[i] = pairs[2*i+1] - pairs[2*i]
 	}
 	return logits
-}
-
-// linearRow returns what the linear model computes for row i of rows.
-func (s *sides) linearRow(i int) []float32 {
-	each := len(s.linear) / len(s.rows)
-	if row := s.linear[i*each:][:each]; !s.pairs {
-		return row
-	} else {
-		return unpaired(row)
-	}
 }
 
 // usualLinear is the linear model's weight that is best for most files. A network that learned these rows alone knows

@@ -33,17 +33,10 @@ var multiLabelKind = multiLabel{common{facts{
 		textColumn,
 		{Role: "labels", Names: labelNames},
 	}},
-	pairs: true, linear: linearLabels{},
+	pairs: true, linear: linearLabels{}, learns: "several labels per row",
 }}}
 
 func (k multiLabel) defaults(c *Config) { c.Task.Separator = cmp.Or(c.Task.Separator, "|") }
-
-func (k multiLabel) check(c *Config) error {
-	if c.Training.LabelSmoothing != 0 {
-		return setting.Errorf("%s is for one label per row, not for the task %s", setting.Path("training.label_smoothing"), c.Task.Name)
-	}
-	return k.common.check(c)
-}
 
 func (k multiLabel) columns(c *Config) []table.Column {
 	columns := slices.Clone(k.common.columns(c))
@@ -85,27 +78,24 @@ func (multiLabel) rows(c *Config, s *rows.Set) error {
 			stopping.Monitor, stopping.Mode = "val_average_precision", "max"
 		}
 	}
-	var counts, few []count
+	var counts, few, unseen []count
 	for _, name := range c.Task.Classes {
-		if counts = append(counts, count{name, trains[name]}); validates[name] < fewRows {
-			few = append(few, count{name, validates[name]})
+		counts = append(counts, count{name, trains[name]})
+		switch n := validates[name]; {
+		case n >= fewRows:
+		case trains[name] == 0:
+			unseen = append(unseen, count{name, n})
+		default:
+			few = append(few, count{name, n})
 		}
 	}
 	n, d := s.Train.Len(), s.Description
-	slices.SortStableFunc(counts, func(a, b count) int { return cmp.Compare(b.N, a.N) })
-	d.Notes = append(d.Notes, fmt.Sprintf("training labels: %.2f per row, %s without any; %s", float64(total)/float64(max(n, 1)), text.Count(bare, "row"),
-		text.List(len(counts), mostLabels, ", ", func(i int) string {
-			return fmt.Sprintf("%s %d (%.1f %% of rows)", shown(counts[i].Label), counts[i].N, 100*float64(counts[i].N)/float64(max(n, 1)))
-		})))
-	listed := func(some []count) string {
-		slices.SortStableFunc(some, func(a, b count) int { return cmp.Compare(a.N, b.N) })
-		return text.List(len(some), mostLabels, ", ", func(i int) string { return fmt.Sprintf("%s %d", shown(some[i].Label), some[i].N) })
+	d.Notes = append(d.Notes, fmt.Sprintf("training labels: %.2f per row, %s without any; %s", float64(total)/float64(max(n, 1)), text.Count(bare, "row"), commonest(counts, n, " of rows")))
+	if unseen != nil {
+		d.Warnings = append(d.Warnings, "unknown: no training row has these labels of validation rows, so the model won't answer with them: "+fewest(unseen))
 	}
-	if unseen := slices.DeleteFunc(slices.Clone(few), func(c count) bool { return trains[c.Label] > 0 }); len(unseen) > 0 {
-		d.Warnings = append(d.Warnings, "unknown: no training row has these labels of validation rows, so the model won't answer with them: "+listed(unseen))
-	}
-	if few = slices.DeleteFunc(few, func(c count) bool { return trains[c.Label] == 0 }); len(few) > 0 && s.Validation.Len() > 0 {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("few validation rows: %s (with fewer than %d, scores per label are rough, and thresholds are drawn to the common one)", listed(few), fewRows))
+	if few != nil && s.Validation.Len() > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("few validation rows: %s (with fewer than %d, scores per label are rough, and thresholds are drawn to the common one)", fewest(few), fewRows))
 	}
 	return nil
 }
@@ -138,8 +128,7 @@ func (setLearner) loss(b *layers.Build, out *G.Node, nodes G.Nodes) (loss layers
 	return loss, metrics, err
 }
 
-// linearLabels fits labels that don't exclude each other. It scales the scores so that their logistic functions have
-// the least cross-entropy on the training rows, by models that haven't seen the row.
+// linearLabels fits labels that don't exclude each other.
 type linearLabels struct{}
 
 // targets returns 1 for each label that the answer has, and otherwise 0.
@@ -159,7 +148,7 @@ func (linearLabels) targets(c *Config) func(answer string) []float64 {
 
 func (linearLabels) sides(int) sides { return sides{width: 2, pairs: true} }
 
-func (l linearLabels) fit(ctx context.Context, train, validation linearPart, labels int, o fit.Options) (*linear.Model, sides, error) {
+func (linearLabels) fit(ctx context.Context, train, validation linearPart, labels int, o fit.Options) (*linear.Model, *fit.Held, error) {
 	var sets [2][][]int // labels of each row
 	for i, part := range []linearPart{train, validation} {
 		for targets := range slices.Chunk(part.targets, labels) {
@@ -172,21 +161,7 @@ func (l linearLabels) fit(ctx context.Context, train, validation linearPart, lab
 			sets[i] = append(sets[i], set)
 		}
 	}
-	s := l.sides(labels)
-	m, held, err := fit.Labels(ctx, train.texts, sets[0], labels, validation.texts, sets[1], o)
-	if err != nil {
-		return nil, s, err
-	}
-	s.rows = held.Rows
-	var targets []float64
-	for _, row := range held.Rows {
-		targets = append(targets, train.targets[row*labels:][:labels]...)
-	}
-	right := intsOf(targets)
-	by := bestScale(paired(held.Scores), right, 2)
-	m.Scale(by, 0)
-	s.add(nil, scaled(held.Scores, by, 0), right, nil)
-	return m, s, nil
+	return fit.Labels(ctx, train.texts, sets[0], labels, validation.texts, sets[1], o)
 }
 
 // commonRows is the number of rows with a label that weigh as much in its threshold as the threshold for all labels.

@@ -15,7 +15,6 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/rows"
-	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
@@ -33,20 +32,12 @@ var qaKind = answering{common{facts{
 		{Role: "context", Names: []string{"context", "passage", "paragraph", "text", "document"}, Tabs: true},
 		{Role: "answer", Names: []string{"answer", "answers", "answer_text"}, Empty: true, Raw: true},
 	}},
-	pairs: true, together: true,
+	pairs: true, together: true, learns: "parts of texts",
 }}}
 
 var startColumn = table.Column{Role: "answer's first character", Names: []string{"answer_start", "start"}, Empty: true}
 
 func (answering) defaults(c *Config) { c.Task.Pairs = true }
-
-// check returns an error if a setting makes no sense for parts of texts.
-func (k answering) check(c *Config) error {
-	if c.Training.LabelSmoothing != 0 {
-		return setting.Errorf("%s is for classes: the task %s learns parts of texts", setting.Path("training.label_smoothing"), c.Task.Name)
-	}
-	return k.common.check(c)
-}
 
 func (k answering) columns(c *Config) []table.Column {
 	if c.Task.Starts || len(c.Data.Columns) == 4 {

@@ -28,20 +28,12 @@ var regressionKind = regression{common{facts{
 		textColumn,
 		{Role: "number", Names: []string{"number", "value", "score", "rating", "target", "label"}},
 	}},
-	pairs: true, linear: linearNumbers{},
+	pairs: true, linear: linearNumbers{}, learns: "numbers",
 	losses: named{
 		{Name: "squared", About: "mean squared error"},
 		{Name: "huber", About: "Huber's loss: beyond one standard deviation it grows linearly, so outliers count less"},
 	},
 }}}
-
-// check returns an error if a setting makes no sense for numbers.
-func (k regression) check(c *Config) error {
-	if c.Training.LabelSmoothing != 0 {
-		return setting.Errorf("%s is for classes: the task %s learns numbers", setting.Path("training.label_smoothing"), c.Task.Name)
-	}
-	return k.common.check(c)
-}
 
 // row returns a function that returns an error if the answer of a row isn't a number.
 func (regression) row(*Config) func(fields []string) error {

@@ -115,11 +115,7 @@ func (t *Task) readValidation(ctx context.Context) (*validation, error) {
 		if n := max(len(o.Network), len(o.Linear)) / v.sides.width; k.symbols && n < len(targets) { // the source was cut
 			targets = targets[:n]
 		}
-		if k.classes || v.sides.pairs {
-			v.sides.add(o.Network, o.Linear, intsOf(targets), nil)
-		} else {
-			v.sides.add(o.Network, o.Linear, nil, targets)
-		}
+		v.sides.add(o.Network, o.Linear, targets)
 	}
 	return v, nil
 }

@@ -73,7 +73,7 @@ func (b *Model) SourceScores(ctx context.Context, r *data.Rule, sources linear.R
 	if err != nil {
 		return nil, err
 	}
-	scores, each := b.ScoresOf(texts, 0), b.Outputs()
+	scores, each := b.ScoresOf(texts), b.Outputs()
 	for k, i := range others {
 		parts[i] = scores[starts[k]*each : starts[k+1]*each]
 	}

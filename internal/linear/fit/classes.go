@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/linear"
+	"github.com/heed-go/heed/internal/metrics"
 )
 
 // lanes is the number of classes that are fitted side by side. Blocks of classes are fitted in parallel. It is a
@@ -30,33 +32,65 @@ type vec = [lanes]float32
 // error.
 func Classes(ctx context.Context, train linear.Rows, labels []int, classes int, validation linear.Rows, validationLabels []int,
 	o Options) (m *linear.Model, held *Held, err error) {
-	if err := checkLabels("training", train.N, labels, classes); err != nil {
-		return nil, nil, err
+	return fitLabels(ctx, train, singly(labels), classes, validation, singly(validationLabels), true, o)
+}
+
+// singly returns a list of one label for each label.
+func singly(labels []int) [][]int {
+	lists := make([][]int, len(labels))
+	for i := range labels {
+		lists[i] = labels[i : i+1]
 	}
-	if err := checkLabels("validation", validation.N, validationLabels, classes); err != nil {
+	return lists
+}
+
+// Labels is like Classes for rows with any number of labels each, also none. Of the constants, it chooses the one with
+// the largest average precision of all labels together.
+func Labels(ctx context.Context, train linear.Rows, labels [][]int, classes int, validation linear.Rows, validationLabels [][]int,
+	o Options) (m *linear.Model, held *Held, err error) {
+	return fitLabels(ctx, train, labels, classes, validation, validationLabels, false, o)
+}
+
+// fitLabels fits labels. If one is true, each row has one.
+func fitLabels(ctx context.Context, train linear.Rows, labels [][]int, classes int, validation linear.Rows, validationLabels [][]int,
+	one bool, o Options) (m *linear.Model, held *Held, err error) {
+	if err := cmp.Or(checkLabels("training", train.N, labels, classes), checkLabels("validation", validation.N, validationLabels, classes)); err != nil {
 		return nil, nil, err
 	}
 	p, err := newProblem(ctx, train, validation, classes, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &classFit{problem: p, classes: classes, labels: Pick(labels, p.order)}
-	s.quality = func(scores []float32, rows []int) float64 {
-		if rows == nil {
-			return qualityOf(scores, classes, validationLabels)
-		}
-		return qualityOf(scores, classes, Pick(s.labels, rows))
+	if len(p.options.constants) == 0 {
+		p.options.constants = []float64{0.2, usualConstant, 1.6}
 	}
-	return s.finish(ctx)
+	f := &classFit{problem: p, classes: classes, blocks: (classes + lanes - 1) / lanes, labels: Pick(labels, p.order), one: one}
+	quality := averagePrecision
+	if one {
+		quality = qualityOf
+	}
+	f.quality = func(scores []float32, rows []int) float64 {
+		if rows == nil {
+			return quality(scores, classes, validationLabels)
+		}
+		return quality(scores, classes, Pick(f.labels, rows))
+	}
+	weights, err := f.fit(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.finish(weights, f.held)
 }
 
-func checkLabels(name string, rows int, labels []int, classes int) error {
+func checkLabels(name string, rows int, labels [][]int, classes int) error {
 	if len(labels) != rows {
 		return fmt.Errorf("linear: expected a label for each of the %d %s rows, got %d labels", rows, name, len(labels))
 	}
-	for i, label := range labels {
-		if label < 0 || label >= classes {
-			return fmt.Errorf("linear: expected labels from 0 to %d, got %d for %s row %d", classes-1, label, name, i)
+	for i, some := range labels {
+		for _, label := range some {
+			if label < 0 || label >= classes {
+				return fmt.Errorf("linear: expected labels from 0 to %d, got %d for %s row %d", classes-1, label, name, i)
+			}
 		}
 	}
 	return nil
@@ -75,24 +109,12 @@ func Pick[T any](values []T, indexes []int) []T {
 type classFit struct {
 	*problem
 	classes, blocks int
-	labels          []int   // of the rows of the matrix
-	several         [][]int // in place of labels: any number of labels of each row
+	labels          [][]int // of each row of the matrix
+	one             bool    // whether each row has one label
 	held            *Held   // with rows of the matrix
 
 	// quality judges the scores of rows of the matrix or, if they are nil, of the first validation rows.
 	quality func(scores []float32, rows []int) float64
-}
-
-// finish fits the model.
-func (f *classFit) finish(ctx context.Context) (*linear.Model, *Held, error) {
-	if f.blocks = (f.classes + lanes - 1) / lanes; len(f.options.constants) == 0 {
-		f.options.constants = []float64{0.2, usualConstant, 1.6}
-	}
-	weights, err := f.fit(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	return f.problem.finish(weights, f.held)
 }
 
 // fit returns the weights, of shape (features, classes), and sets held.
@@ -100,16 +122,14 @@ func (f *classFit) fit(ctx context.Context) ([]float32, error) {
 	every := f.everyRow()
 	states := make([]svm, f.blocks)
 	weights := make([]float32, f.features*f.classes)
-	bestWeights := make([]float32, len(weights))
 	best, chosen := -1.0, 0.0
 	for _, c := range f.options.constants {
-		err := linear.Parallel(ctx, f.options.Cores, f.blocks, func(block int) {
+		err := linear.Parallel(ctx, f.blocks, func(block int) {
 			s := &states[block]
 			if s.w == nil {
 				*s = f.newSVM(block)
 			}
 			f.solve(ctx, s, every, c)
-			s.copyTo(weights, f.classes, f.x)
 		})
 		if err != nil {
 			return nil, err
@@ -117,7 +137,7 @@ func (f *classFit) fit(ctx context.Context) ([]float32, error) {
 		var quality float64
 		var held *Held
 		if f.validation.N > 0 {
-			quality = f.quality(f.validationScores(weights), nil)
+			quality = f.quality(f.validationScores(states), nil)
 		} else {
 			if held, err = f.holdOut(ctx, c); err != nil {
 				return nil, err
@@ -134,15 +154,31 @@ func (f *classFit) fit(ctx context.Context) ([]float32, error) {
 			break // larger constants fit the training rows even more closely
 		}
 		best, chosen, f.held = quality, c, held
-		weights, bestWeights = bestWeights, weights
+		for i := range states {
+			states[i].copyTo(weights, f.classes, f.x)
+		}
 	}
 	if f.held != nil {
-		return bestWeights, nil
+		return weights, nil
 	}
-	states, weights = nil, nil
+	states = nil // frees their memory
 	var err error
 	f.held, err = f.holdOut(ctx, chosen)
-	return bestWeights, err
+	return weights, err
+}
+
+// validationScores returns the scores of the validation rows, (rows, classes).
+func (f *classFit) validationScores(states []svm) []float32 {
+	out := make([]float32, f.validation.N*f.classes)
+	linear.ParallelScratch(context.Background(), f.validation.N, func(i int, s *linear.Scratch) {
+		index, value := f.vocabulary.Vector(s, f.validation.Text(i))
+		vector := f.centred(f.validation.Vector(i, f.x.width))
+		for k := range states {
+			scores := states[k].of(index, value, vector)
+			copy(out[i*f.classes+states[k].first:], scores[:states[k].width])
+		}
+	})
+	return out
 }
 
 // judged returns the number of rows that the quality of a constant is measured on.
@@ -156,18 +192,17 @@ func (f *classFit) judged() int {
 // holdOut returns the scores of rows from models that are fitted to the rows of other folds.
 func (f *classFit) holdOut(ctx context.Context, c float64) (*Held, error) {
 	rows := f.x.rows()
-	folds := f.options.Folds
 	seen := make([]int, f.classes)
 	fold := make([]int, rows)
-	for i := range f.several { // rows are in a random order
-		fold[i] = i % folds
-	}
-	for i, label := range f.labels { // each class is spread over all folds
-		fold[i] = (seen[label] + label) % folds
-		seen[label]++
+	for i, labels := range f.labels {
+		if fold[i] = i % folds; f.one { // each class is spread over all folds
+			label := labels[0]
+			fold[i] = (seen[label] + label) % folds
+			seen[label]++
+		}
 	}
 	held := make([]float32, rows*f.classes)
-	err := linear.Parallel(ctx, f.options.Cores, f.heldFolds()*f.blocks, func(task int) {
+	err := linear.Parallel(ctx, f.heldFolds()*f.blocks, func(task int) {
 		var inside, outside []int
 		for i := range rows {
 			if fold[i] == task/f.blocks {
@@ -185,13 +220,13 @@ func (f *classFit) holdOut(ctx context.Context, c float64) (*Held, error) {
 
 // qualityOf returns the accuracy plus the macro F1 of the rows that have scores. Accuracy alone hardly depends on rare
 // classes, and macro F1 alone depends on few rows. Classes that are neither labels nor answers don't count.
-func qualityOf(scores []float32, classes int, labels []int) float64 {
+func qualityOf(scores []float32, classes int, labels [][]int) float64 {
 	labels = labels[:len(scores)/classes]
 	right := make([]float64, classes)
 	total := make([]float64, classes) // labels and answers
 	sum := 0.0
-	for i, label := range labels {
-		row := scores[i*classes : (i+1)*classes]
+	for i, one := range labels {
+		row, label := scores[i*classes:(i+1)*classes], one[0]
 		best := 0
 		for c, score := range row {
 			if score > row[best] {
@@ -213,6 +248,22 @@ func qualityOf(scores []float32, classes int, labels []int) float64 {
 		}
 	}
 	return sum/float64(len(labels)) + f1/counted
+}
+
+// averagePrecision returns the average precision of all labels together, of the rows that have scores (rows, classes),
+// or 0 without labels.
+func averagePrecision(scores []float32, classes int, labels [][]int) float64 {
+	right, count := make([]bool, len(scores)), 0
+	for row, some := range labels[:len(scores)/classes] {
+		for _, label := range some {
+			right[row*classes+label] = true
+			count++
+		}
+	}
+	if count == 0 {
+		return 0
+	}
+	return metrics.AveragePrecision(scores, right)
 }
 
 // svm is the state of one block of classes: weights, and a dual variable for each row of the matrix.
@@ -294,13 +345,7 @@ func (f *classFit) solve(ctx context.Context, s *svm, rows []int, c float64) {
 
 // positives returns a bit for each class of the block that begins with first: whether the row has the class.
 func (f *classFit) positives(row, first int) (bits uint8) {
-	if f.several == nil {
-		if k := f.labels[row] - first; k >= 0 && k < lanes {
-			bits = 1 << k
-		}
-		return bits
-	}
-	for _, label := range f.several[row] {
+	for _, label := range f.labels[row] {
 		if k := label - first; k >= 0 && k < lanes {
 			bits |= 1 << k
 		}

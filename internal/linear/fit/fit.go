@@ -11,7 +11,6 @@ package fit
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/heed-go/heed/internal/linear"
 )
@@ -36,9 +35,7 @@ type Options struct {
 
 	Weights []float64 // for each class, what its rows weigh when it is told from the others; nil means 1
 
-	Seed  uint64 // chooses the order of rows, and their folds
-	Cores int    // goroutines; 0 means GOMAXPROCS
-	Folds int    // models for the held-out scores, each fitted without its part of the rows; 0 means 5
+	Seed uint64 // chooses the order of rows, and their folds
 
 	tolerance float64   // of the solver; 0 means a usual one
 	constants []float64 // to choose from; none means usual ones
@@ -52,12 +49,6 @@ func (o Options) withDefaults() (Options, error) {
 		o.Grams, o.Pairs = linear.Grams{}, false
 	case o.Grams == (linear.Grams{}):
 		o.Grams = linear.DefaultGrams
-	}
-	if o.Folds == 0 {
-		o.Folds = 5
-	}
-	if o.Folds < 2 {
-		return o, fmt.Errorf("linear: expected at least 2 folds, got %d", o.Folds)
 	}
 	if o.Bare {
 		return o, nil
@@ -77,6 +68,9 @@ type Held struct {
 	Scores []float32 // (len(Rows), outputs)
 }
 
+// folds is the number of parts of the rows. Each is held out from a model of its own.
+const folds = 5
+
 // manyRows is the number of rows from which one fold is held out, and not each in turn: its scores are enough to judge
 // by.
 const manyRows = 5000
@@ -86,7 +80,7 @@ func (p *problem) heldFolds() int {
 	if p.x.rows() >= manyRows {
 		return 1
 	}
-	return p.options.Folds
+	return folds
 }
 
 // heldOf returns the scores of the rows of x whose fold is held out, as scores (rows of x, outputs) has them.

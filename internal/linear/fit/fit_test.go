@@ -10,8 +10,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/heed-go/heed/internal/linear"
@@ -82,7 +84,7 @@ func TestAgreesWithScikitLearn(t *testing.T) {
 			if got, want := m.Features()-o.Width-1, g.Features; !o.Bare && got != want || o.Bare && got != 0 || len(held.Scores) != 150 || len(held.Rows) != 50 {
 				t.Errorf("got %d n-grams, want %d, or 0 for vectors alone, and %d held-out scores, want 150", got, want, len(held.Scores))
 			}
-			near(t, "scores", m.ScoresOf(test20, 1), slices.Concat(test.svm...), 1e-5)
+			near(t, "scores", m.ScoresOf(test20), slices.Concat(test.svm...), 1e-5)
 			if o.Bare {
 				weights, bias := m.Layer()
 				got := make([]float32, 3)
@@ -97,7 +99,7 @@ func TestAgreesWithScikitLearn(t *testing.T) {
 			o.constants, o.tolerance = []float64{0.7}, 1e-9
 			m, _, err = Numbers(t.Context(), train, g.Numbers, linear.Rows{}, nil, o)
 			must.Do(t, err)
-			near(t, "numbers", m.ScoresOf(test20, 1), test.ridge, 1e-5)
+			near(t, "numbers", m.ScoresOf(test20), test.ridge, 1e-5)
 		})
 	}
 }
@@ -133,7 +135,7 @@ func rightOf(scores []float32, classes int, labels []int) (right int) {
 
 func TestQuality(t *testing.T) {
 	// Of 4 rows, 3 are right. F1 is 4/5 for class 0, 2/3 for class 1, and class 2 doesn't occur.
-	got := qualityOf([]float32{1, 0, 0, 2, 1, -1, 3, 2, 0, -2, -1, -3}, 3, []int{0, 0, 1, 1})
+	got := qualityOf([]float32{1, 0, 0, 2, 1, -1, 3, 2, 0, -2, -1, -3}, 3, singly([]int{0, 0, 1, 1}))
 	if want := 0.75 + (0.8+2.0/3)/2; math.Abs(got-want) > 1e-12 {
 		t.Errorf("got accuracy plus macro F1 %v, want %v", got, want)
 	}
@@ -150,25 +152,66 @@ func TestHeldOut(t *testing.T) {
 	right := func(scores []float32, labels []int) float64 {
 		return float64(rightOf(scores, classes, labels)) / float64(len(labels))
 	}
-	seen := right(m.ScoresOf(linear.Texts(train), 0), labels[:300])
+	seen := right(m.ScoresOf(linear.Texts(train)), labels[:300])
 	out := right(held.Scores, Pick(labels, held.Rows))
-	test := right(m.ScoresOf(linear.Texts(unseen), 0), labels[300:])
+	test := right(m.ScoresOf(linear.Texts(unseen)), labels[300:])
 	if seen < 0.98 || test < 0.7 || math.Abs(test-out) > 0.1 || m.Outputs() != classes {
 		t.Errorf("got accuracy %g of rows seen, %g held out and %g of unseen rows, want 1 and two similar ones", seen, out, test)
 	}
 	one := make([]float32, classes)
 	m.Scores(one, new(linear.Scratch), train[5], nil)
-	if many := m.ScoresOf(linear.Texts(train), 3); !slices.Equal(one, many[5*classes:6*classes]) {
+	if many := m.ScoresOf(linear.Texts(train)); !slices.Equal(one, many[5*classes:6*classes]) {
 		t.Errorf("Scores gives %v, ScoresOf %v", one, many[5*classes:6*classes])
 	}
+}
+
+// A larger constant that is no better leaves the model as it was, and judging it takes less memory than another model.
+func TestBestConstant(t *testing.T) {
+	const classes = 8 * lanes
+	texts, labels := topics(1, 400, classes)
+	fit := func(constants ...float64) (weights []float32, allocated float64) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		m, _, err := Classes(t.Context(), linear.Texts(texts[:300]), labels[:300], classes, linear.Texts(texts[300:]), labels[300:], Options{constants: constants})
+		must.Do(t, err)
+		runtime.ReadMemStats(&after)
+		return weightsOf(m), float64(after.TotalAlloc - before.TotalAlloc)
+	}
+	want, once := fit(usualConstant)
+	got, twice := fit(usualConstant, 4*usualConstant)
+	if !slices.Equal(got, want) {
+		t.Error("the model has changed")
+	}
+	if models := (twice - once) / float64(4*len(want)); models > 0.5 {
+		t.Errorf("the second constant allocates the memory of %.2f models", models)
+	}
+}
+
+// A constant is judged by the scores that its model gives to validation rows.
+func TestValidationScores(t *testing.T) {
+	const n, classes, width = 100, lanes + 3, 3
+	texts, labels := topics(1, n, classes)
+	rows := linear.Texts(texts)
+	for i := range n * width {
+		rows.Vectors = append(rows.Vectors, float32(labels[i/width]*(i%width))+5)
+	}
+	p, err := newProblem(t.Context(), rows, rows, classes, Options{Width: width, constants: []float64{usualConstant}})
+	must.Do(t, err)
+	var scores []float32
+	f := &classFit{problem: p, classes: classes, blocks: 2, labels: Pick(singly(labels), p.order), quality: func(s []float32, _ []int) float64 { scores = s; return 0 }}
+	m, _, err := p.finish(must.Get(f.fit(t.Context()))(t), f.held)
+	must.Do(t, err)
+	near(t, "scores", scores, m.ScoresOf(rows), 1e-4)
 }
 
 func TestNumberOfCoresChangesNothing(t *testing.T) {
 	texts, labels := topics(1, 600, 20)
 	var want *linear.Model
 	var wantHeld *Held
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, cores := range []int{1, 2, 7} {
-		m, held, err := Classes(t.Context(), linear.Texts(texts[:500]), labels[:500], 20, linear.Texts(texts[500:]), labels[500:], Options{Seed: 3, Cores: cores})
+		runtime.GOMAXPROCS(cores)
+		m, held, err := Classes(t.Context(), linear.Texts(texts[:500]), labels[:500], 20, linear.Texts(texts[500:]), labels[500:], Options{Seed: 3})
 		must.Do(t, err)
 		if want == nil {
 			want, wantHeld = m, held
@@ -212,7 +255,6 @@ func TestFitRefuses(t *testing.T) {
 		{"missing label", two, []int{0}, 2, Options{}, "for each of the 2 training rows, got 1"},
 		{"no grams", two, []int{0, 1}, 2, Options{Grams: linear.Grams{Words: -1}}, "0 to 16 words"},
 		{"lengths", two, []int{0, 1}, 2, Options{Grams: linear.Grams{Characters: [2]int{3, 2}}}, "smallest first"},
-		{"one fold", two, []int{0, 1}, 2, Options{Folds: 1}, "at least 2 folds"},
 		{"vectors missing", two, []int{0, 1}, 2, Options{Width: 3}, "expected vectors of shape (2, 3), got 0"},
 		{"nothing to learn from", two, []int{0, 1}, 2, Options{Bare: true}, "where there are no n-grams"},
 		{"too many rows", many, make([]int, many.N), 1 << 13, Options{}, ErrTooLarge.Error()},
@@ -229,14 +271,14 @@ func TestFitRefuses(t *testing.T) {
 func TestCancel(t *testing.T) {
 	texts, labels := topics(1, 600, 3)
 	ctx, cancel := context.WithCancel(t.Context())
-	read := 0
+	var read atomic.Int32
 	rows := linear.Rows{N: len(texts), Text: func(i int) string {
-		if read++; read == 700 { // in the second pass
+		if read.Add(1) == 700 { // in the second pass
 			cancel()
 		}
 		return texts[i]
 	}}
-	if _, _, err := Classes(ctx, rows, labels, 3, linear.Rows{}, nil, Options{Cores: 1}); !errors.Is(err, context.Canceled) {
+	if _, _, err := Classes(ctx, rows, labels, 3, linear.Rows{}, nil, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v, want %v", err, context.Canceled)
 	}
 }
@@ -272,7 +314,7 @@ func TestFile(t *testing.T) {
 		tensors, _, err := safetensors.Read(&file, int64(file.Len()))
 		must.Do(t, err)
 		again := must.Get(linear.FromTensors(tensors))(t)
-		if !slices.Equal(again.ScoresOf(rows, 1), m.ScoresOf(rows, 1)) {
+		if !slices.Equal(again.ScoresOf(rows), m.ScoresOf(rows)) {
 			t.Errorf("%+v: the model that was read gives other scores", o)
 		}
 	}
@@ -295,7 +337,7 @@ func TestPairs(t *testing.T) {
 	for _, apart := range []bool{false, true} {
 		m, _, err := Classes(t.Context(), linear.Texts(pairs[:600]), same[:600], 2, linear.Rows{}, nil, Options{Pairs: apart, constants: []float64{0.1}})
 		must.Do(t, err)
-		right[apart] = rightOf(m.ScoresOf(linear.Texts(pairs[600:]), 0), 2, same[600:])
+		right[apart] = rightOf(m.ScoresOf(linear.Texts(pairs[600:])), 2, same[600:])
 	}
 	if right[true] < 150 || right[true] < right[false]+10 {
 		t.Errorf("%d of 200 are right with features of pairs, and %d without", right[true], right[false])
@@ -344,7 +386,7 @@ func TestOneFold(t *testing.T) {
 	m, held, err := Classes(t.Context(), linear.Texts(texts), labels, 3, linear.Rows{}, nil, Options{Grams: linear.Grams{Words: 1}, constants: []float64{0.1}})
 	must.Do(t, err)
 	right := float64(rightOf(held.Scores, 3, Pick(labels, held.Rows))) / float64(len(held.Rows))
-	seen := float64(rightOf(m.ScoresOf(linear.Texts(texts), 0), 3, labels)) / manyRows
+	seen := float64(rightOf(m.ScoresOf(linear.Texts(texts)), 3, labels)) / manyRows
 	if n := len(held.Rows); n < manyRows/5-5 || n > manyRows/5+5 || right < 0.6 || right > seen+0.05 {
 		t.Errorf("%d rows are held out with an accuracy of %g, and all rows have %g", n, right, seen)
 	}

@@ -32,13 +32,13 @@ func TestLabels(t *testing.T) {
 	must.Do(t, err)
 	got, _, err := Labels(t.Context(), rows, one, classes, linear.Rows{}, nil, o)
 	must.Do(t, err)
-	near(t, "one label", got.ScoresOf(rows, 0), want.ScoresOf(rows, 0), 0)
+	near(t, "one label", got.ScoresOf(rows), want.ScoresOf(rows), 0)
 
 	want, _, err = Classes(t.Context(), rows, third, 2, linear.Rows{}, nil, o)
 	must.Do(t, err)
 	got, held, err := Labels(t.Context(), rows, several, classes, linear.Rows{}, nil, o)
 	must.Do(t, err)
-	all, alone := got.ScoresOf(rows, 0), want.ScoresOf(rows, 0)
+	all, alone := got.ScoresOf(rows), want.ScoresOf(rows)
 	for i := range labels {
 		if d := all[i*classes+3] - alone[i*2+1]; math.Abs(float64(d)) > 1e-3 {
 			t.Fatalf("row %d: the score of label 3 is %g among others and %g alone", i, all[i*classes+3], alone[i*2+1])
@@ -49,11 +49,13 @@ func TestLabels(t *testing.T) {
 	}
 	m, _, err := Labels(t.Context(), rows, several, classes, rows, several, Options{})
 	must.Do(t, err)
-	if p := averagePrecision(m.ScoresOf(rows, 0), classes, several); p < 0.9 {
+	if p := averagePrecision(m.ScoresOf(rows), classes, several); p < 0.9 {
 		t.Errorf("the average precision of rows that were seen is %g", p)
 	}
 	_, _, err = Labels(t.Context(), rows, one[1:], classes, linear.Rows{}, nil, o)
 	must.Fail(t, err, "for each of the 300 training rows, got 299")
 	_, _, err = Labels(t.Context(), rows, one, 2, linear.Rows{}, nil, o)
 	must.Fail(t, err, "expected labels from 0 to 1")
+	_, _, err = Labels(t.Context(), rows, one, classes, linear.Texts(texts[:2]), [][]int{{1}, {2, classes}}, o)
+	must.Fail(t, err, "expected labels from 0 to 10, got 11 for validation row 1")
 }

@@ -30,7 +30,7 @@ func (m *matrix) vector(i int) []float32 { return m.dense[i*m.width:][:m.width] 
 
 // newMatrix returns the vectors of the rows with the numbers in order, whose texts have vectors of this width. It
 // expects to find the given number of entries.
-func newMatrix(ctx context.Context, v *linear.Vocabulary, rows linear.Rows, order []int, width, entries, cores int) (*matrix, error) {
+func newMatrix(ctx context.Context, v *linear.Vocabulary, rows linear.Rows, order []int, width, entries int) (*matrix, error) {
 	m := &matrix{
 		starts: make([]int, 1, len(order)+1), index: make([]uint32, 0, entries), value: make([]float32, 0, entries),
 		width: width, first: v.Features() - width - 1,
@@ -39,7 +39,7 @@ func newMatrix(ctx context.Context, v *linear.Vocabulary, rows linear.Rows, orde
 	var values [chunkRows][]float32
 	for start := 0; start < len(order); start += chunkRows {
 		chunk := order[start:min(len(order), start+chunkRows)]
-		err := parallelScratch(ctx, cores, len(chunk), func(i int, s *linear.Scratch) {
+		err := linear.ParallelScratch(ctx, len(chunk), func(i int, s *linear.Scratch) {
 			index, value := v.Vector(s, rows.Text(chunk[i]))
 			indexes[i], values[i] = append(indexes[i][:0], index...), append(values[i][:0], value...)
 		})
@@ -52,15 +52,4 @@ func newMatrix(ctx context.Context, v *linear.Vocabulary, rows linear.Rows, orde
 		}
 	}
 	return m, nil
-}
-
-// parallelScratch is linear.Parallel with scratch memory, for quick calls: a goroutine takes several at a time.
-func parallelScratch(ctx context.Context, cores, n int, do func(i int, s *linear.Scratch)) error {
-	const part = 16
-	return linear.Parallel(ctx, cores, (n+part-1)/part, func(p int) {
-		var s linear.Scratch
-		for i := p * part; i < min(n, (p+1)*part); i++ {
-			do(i, &s)
-		}
-	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/heed-go/heed/internal/linear"
 )
@@ -59,7 +60,7 @@ func (f *numberFit) fit(ctx context.Context, validationNumbers []float64) (weigh
 	models := make([][]float32, len(penalties))
 	errors := make([]float64, len(penalties))
 	every := f.everyRow()
-	err = linear.Parallel(ctx, f.options.Cores, len(penalties), func(i int) {
+	err = linear.Parallel(ctx, len(penalties), func(i int) {
 		models[i] = make([]float32, f.features)
 		for k, w := range f.solve(ctx, every, penalties[i]) {
 			models[i][k] = float32(w)
@@ -91,14 +92,20 @@ func (f *numberFit) fit(ctx context.Context, validationNumbers []float64) (weigh
 	return models[best], held, err
 }
 
+// validationScores returns the numbers of the validation rows from a model with the given weights for x.
+func (f *numberFit) validationScores(weights []float32) []float32 {
+	weights = slices.Clone(weights)
+	f.uncentre(weights)
+	return linear.NewModel(f.vocabulary, 1, weights).ScoresOf(f.validation)
+}
+
 // holdOut returns the numbers of rows from models that are fitted to the rows of other folds.
 func (f *numberFit) holdOut(ctx context.Context, penalty float64) (*Held, error) {
-	folds := f.options.Folds
 	held, foldOf := make([]float32, f.x.rows()), make([]int, f.x.rows())
 	for i := range foldOf {
 		foldOf[i] = i % folds
 	}
-	err := linear.Parallel(ctx, f.options.Cores, f.heldFolds(), func(fold int) {
+	err := linear.Parallel(ctx, f.heldFolds(), func(fold int) {
 		var inside []int
 		for i := range held {
 			if i%folds != fold {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -40,10 +41,12 @@ func TestNumbers(t *testing.T) {
 	texts, numbers := lengths(600)
 	train, test := linear.Texts(texts[:300]), linear.Texts(texts[400:])
 	var want []float32
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, cores := range []int{1, 3} {
-		m, held, err := Numbers(t.Context(), train, numbers[:300], linear.Texts(texts[300:400]), numbers[300:400], Options{Cores: cores})
+		runtime.GOMAXPROCS(cores)
+		m, held, err := Numbers(t.Context(), train, numbers[:300], linear.Texts(texts[300:400]), numbers[300:400], Options{})
 		must.Do(t, err)
-		seen, out, unseen := explained(m.ScoresOf(train, 1), numbers[:300]), explained(held.Scores, Pick(numbers, held.Rows)), explained(m.ScoresOf(test, 1), numbers[400:])
+		seen, out, unseen := explained(m.ScoresOf(train), numbers[:300]), explained(held.Scores, Pick(numbers, held.Rows)), explained(m.ScoresOf(test), numbers[400:])
 		if seen < unseen+0.1 || unseen < 0.5 || math.Abs(out-unseen) > 0.1 {
 			t.Errorf("got R² %g of rows seen, %g held out and %g of unseen rows, want more and two similar ones", seen, out, unseen)
 		}
@@ -93,7 +96,7 @@ func TestNumbersRefuse(t *testing.T) {
 func TestNumbersWithoutFeatures(t *testing.T) {
 	m, held, err := Numbers(t.Context(), linear.Texts([]string{"a", "b"}), []float64{1e30, -1e30}, linear.Rows{}, nil, Options{Grams: linear.Grams{Characters: [2]int{2, 3}}})
 	must.Do(t, err)
-	if got := m.ScoresOf(linear.Texts([]string{"a", "c"}), 1); !slices.Equal(got, []float32{0, 0}) || !slices.Equal(held.Scores, []float32{float32(Pick([]float64{-1e30, 1e30}, held.Rows)[0]), float32(Pick([]float64{-1e30, 1e30}, held.Rows)[1])}) {
+	if got := m.ScoresOf(linear.Texts([]string{"a", "c"})); !slices.Equal(got, []float32{0, 0}) || !slices.Equal(held.Scores, []float32{float32(Pick([]float64{-1e30, 1e30}, held.Rows)[0]), float32(Pick([]float64{-1e30, 1e30}, held.Rows)[1])}) {
 		t.Errorf("got %v, and %v held out", got, held)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/heed-go/heed/internal/linear"
 )
@@ -57,7 +56,7 @@ func newProblem(ctx context.Context, train, validation linear.Rows, outputs int,
 	}
 	p.vocabulary, p.features = v, v.Features()
 	p.order = order[:used]
-	if p.x, err = newMatrix(ctx, v, train, p.order, o.Width, entries, o.Cores); err != nil {
+	if p.x, err = newMatrix(ctx, v, train, p.order, o.Width, entries); err != nil {
 		return nil, err
 	}
 	p.centre()
@@ -86,21 +85,29 @@ func (p *problem) centre() {
 			p.mean[k] += float64(x) / n
 		}
 	}
-	p.x.dense = make([]float32, len(p.order)*width)
 	squares := 0.0
-	for i, row := range p.order {
+	for _, row := range p.order {
 		for k, x := range p.train.Vector(row, width) {
 			d := float64(x) - p.mean[k]
 			squares += float64(d * d)
-			p.x.dense[i*width+k] = float32(d)
 		}
 	}
 	if squares > 0 {
 		p.factor = vectorNorm / math.Sqrt(squares/n)
 	}
-	for i := range p.x.dense {
-		p.x.dense[i] *= float32(p.factor)
+	p.x.dense = make([]float32, 0, len(p.order)*width)
+	for _, row := range p.order {
+		p.x.dense = append(p.x.dense, p.centred(p.train.Vector(row, width))...)
 	}
+}
+
+// centred returns the vector that x has for a text's vector.
+func (p *problem) centred(vector []float32) []float32 {
+	centred := make([]float32, len(vector))
+	for k, x := range vector {
+		centred[k] = float32(float64(x)-p.mean[k]) * float32(p.factor)
+	}
+	return centred
 }
 
 // uncentre makes weights for the vectors of texts of weights for the vectors of x, in place.
@@ -123,14 +130,6 @@ func (p *problem) everyRow() []int {
 		rows[i] = i
 	}
 	return rows
-}
-
-// validationScores returns the scores of the validation rows from a model with the given weights for x.
-func (p *problem) validationScores(weights []float32) []float32 {
-	weights = slices.Clone(weights)
-	p.uncentre(weights)
-	m := linear.NewModel(p.vocabulary, p.outputs, weights)
-	return m.ScoresOf(p.validation, p.options.Cores)
 }
 
 // finish returns the model with the given weights for x, of shape (features, outputs), and the held-out scores with

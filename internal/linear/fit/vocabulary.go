@@ -30,13 +30,13 @@ func newVocabulary(ctx context.Context, rows linear.Rows, order []int, outputs i
 	}
 	for used < len(order) && counted < limit {
 		chunk := order[used:min(len(order), used+chunkRows)]
-		err := parallelScratch(ctx, o.Cores, len(chunk), func(i int, s *linear.Scratch) {
+		err := linear.ParallelScratch(ctx, len(chunk), func(i int, s *linear.Scratch) {
 			found[i] = o.Grams.AppendHashes(found[i][:0], s, rows.Text(chunk[i]), o.Pairs)
 		})
 		if err != nil {
 			return nil, 0, 0, err
 		}
-		err = linear.Parallel(ctx, o.Cores, shards, func(shard int) {
+		err = linear.Parallel(ctx, shards, func(shard int) {
 			count := counts[shard]
 			for _, hashes := range found[:len(chunk)] {
 				for _, h := range hashes {
