@@ -65,12 +65,11 @@ type Config struct {
 
 	// For text and sequences, how generation_config.json chooses tokens. If there is no such file, config.json may have
 	// its members.
-	Sampler       decode.Sampler
-	Suppress      []int  // ids that are never chosen
-	SuppressFirst []int  // ids that aren't chosen first
-	MinTokens     int    // an end token isn't chosen before this number of new tokens
-	MinLen        int    // the same, counting the tokens of the prompt too; 0 if the file has min_new_tokens
-	Search        Search // for sequences
+	Sampler     decode.Sampler
+	Search      decode.BeamOptions // without End and RepetitionPenalty, which are above; for text, only its Rules
+	MinLen      int                // like Search.MinTokens, counting the tokens of the prompt too; 0 if the file has min_new_tokens
+	AnswerStart int                // for sequences, the id of the token in front of an answer; −1 if no file says it
+	AnswerLen   int                // for sequences, like Search.MaxTokens, counting the AnswerStart too; 0 if the file doesn't say
 
 	// For embeddings, from modules.json and the files that it names. For sequences, config.json has the Prompts.
 	Pooling   layers.Pooling

@@ -151,14 +151,9 @@ func (c *Config) generation(k *keys) {
 	c.tokens(k)
 	s := &c.Sampler
 	sample := s.Temperature > 0
-	k.copy("do_sample", &sample, "repetition_penalty", (*none)(&s.RepetitionPenalty), "suppress_tokens", (*ids)(&c.Suppress),
-		"begin_suppress_tokens", (*ids)(&c.SuppressFirst), "min_length", &c.MinLen)
-	if !k.writing || c.MinTokens > 0 {
-		k.copy("min_new_tokens", &c.MinTokens)
-	}
-	if k.values["min_new_tokens"] != nil { // also 0
-		c.MinLen = 0
-	}
+	k.copy("do_sample", &sample, "repetition_penalty", (*none)(&s.RepetitionPenalty), "suppress_tokens", (*ids)(&c.Search.Suppress),
+		"begin_suppress_tokens", (*ids)(&c.Search.SuppressFirst))
+	c.least(k)
 	if !k.writing && sample {
 		s.Temperature, s.TopK = 1, 50
 	}
@@ -167,10 +162,19 @@ func (c *Config) generation(k *keys) {
 		*s = drawn
 	}
 	if c.Sequence != nil {
-		c.search(k)
+		if c.search(k); c.AnswerStart < 0 {
+			c.AnswerStart = c.Start
+		}
 	}
 	k.refuse(generationFile)
 	k.fail(s.Check())
+}
+
+// least copies the least number of tokens.
+func (c *Config) least(k *keys) {
+	if k.copy("min_length", &c.MinLen, "min_new_tokens", (*zero)(&c.Search.MinTokens)); k.values["min_new_tokens"] != nil { // also 0
+		c.MinLen = 0
+	}
 }
 
 // labels copies the names of the outputs, and returns their number.

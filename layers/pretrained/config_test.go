@@ -310,14 +310,15 @@ func TestGenerationConfig(t *testing.T) {
 func TestSearch(t *testing.T) {
 	for _, test := range []struct {
 		config, generation string
-		want               Search
+		want               decode.BeamOptions
+		start, length      int
 	}{
-		{`{"model_type": "t5", "bos_token_id": 8}`, "", Search{Start: 8, First: -1, Beams: 1, LengthPenalty: 1}},
-		{`{"model_type": "bart", "num_beams": 5, "early_stopping": true}`, "", Search{Start: 2, First: -1, Last: []int{2}, Beams: 5, LengthPenalty: 1, Stop: "early"}},
+		{`{"model_type": "t5", "bos_token_id": 8}`, "", decode.BeamOptions{Width: 1, LengthPenalty: 1, Ends: decode.EndLikely}, 8, 0},
+		{`{"model_type": "bart", "num_beams": 5, "early_stopping": true}`, "", decode.BeamOptions{Width: 5, LengthPenalty: 1, Ends: decode.EndFull, Rules: decode.Rules{ForceLast: []int{2}}}, 2, 0},
 		{`{"model_type": "mbart", "decoder_start_token_id": 7}`, `{"num_beams": 4, "length_penalty": 2.5, "early_stopping": "never", "no_repeat_ngram_size": 3,
 			"bad_words_ids": [[4], [5, 6]], "forced_bos_token_id": 9, "forced_eos_token_id": [2, 3], "max_length": 200, "max_new_tokens": 60}`,
-			Search{Start: 7, First: 9, Last: []int{2, 3}, Beams: 4, LengthPenalty: 2.5, Stop: "never", NoRepeat: 3, BadWords: [][]int{{4}, {5, 6}}, MaxLen: 200, MaxTokens: 60}},
-		{`{"model_type": "marian"}`, `{"decoder_start_token_id": 3, "early_stopping": false, "bad_words_ids": null}`, Search{Start: 3, First: -1, Beams: 1, LengthPenalty: 1}},
+			decode.BeamOptions{Width: 4, LengthPenalty: 2.5, Rules: decode.Rules{ForceFirst: []int{9}, ForceLast: []int{2, 3}, NoRepeat: 3, BadWords: [][]int{{4}, {5, 6}}}, MaxTokens: 60}, 7, 200},
+		{`{"model_type": "marian"}`, `{"decoder_start_token_id": 3, "early_stopping": false, "bad_words_ids": null}`, decode.BeamOptions{Width: 1, LengthPenalty: 1, Ends: decode.EndLikely}, 3, 0},
 	} {
 		fsys := folder(test.config)
 		if test.generation != "" {
@@ -328,12 +329,15 @@ func TestSearch(t *testing.T) {
 		c.generation(k)
 		content := must.Get(json.Marshal(k.values))(t)
 		again := must.Get(ReadConfig(folder(test.config, generationFile, string(content))))(t)
-		if !reflect.DeepEqual(c.Search, test.want) || !reflect.DeepEqual(again.Search, test.want) {
-			t.Errorf("%s, %s:\n%+v, written as %s and read as\n%+v, want\n%+v", test.config, test.generation, c.Search, content, again.Search, test.want)
+		for _, c := range []Config{c, again} {
+			if !reflect.DeepEqual(c.Search, test.want) || c.AnswerStart != test.start || c.AnswerLen != test.length {
+				t.Errorf("%s, %s:\n%+v, start %d, length %d, want\n%+v; written as %s", test.config, test.generation, c.Search, c.AnswerStart, c.AnswerLen, test.want, content)
+			}
 		}
 	}
 	for generation, want := range map[string]string{
 		`{"num_beams": 0}`:             "num_beams must be at least 1, got 0",
+		`{"early_stopping": []}`:       `early_stopping must be true, false or "never", got []`,
 		`{"early_stopping": "always"}`: `early_stopping must be true, false or "never"`,
 		`{"bad_words_ids": [3]}`:       "bad_words_ids must be a list of lists of token ids",
 		`{"bad_words_ids": [[]]}`:      "bad_words_ids must be a list of lists of token ids",
@@ -351,8 +355,8 @@ func TestPrefixes(t *testing.T) {
 		t.Errorf("%v, %q, want %v", c.Prompts, c.Prompt, want)
 	}
 	for task, want := range map[string][2]int{"summarization": {4, 0}, "other": {1, 5}, "prefix": {1, 0}} {
-		if got := must.Get(c.For(task))(t); got.Search.Beams != want[0] || got.MinLen != want[1] {
-			t.Errorf("%s: got %d beams and a least length of %d, want %d", task, got.Search.Beams, got.MinLen, want)
+		if got := must.Get(c.For(task))(t); got.Search.Width != want[0] || got.MinLen != want[1] {
+			t.Errorf("%s: got %d beams and a least length of %d, want %d", task, got.Search.Width, got.MinLen, want)
 		}
 	}
 	c = must.Get(ReadConfig(folder(`{"model_type": "t5", "task_specific_params": {"x": {"num_beams": 0}, "y": {"num_beam_groups": 2}}}`)))(t)
@@ -373,14 +377,14 @@ func TestBarredTokens(t *testing.T) {
 		{`{"suppress_tokens": [3, 4], "begin_suppress_tokens": [5], "min_length": 9, "min_new_tokens": 0}`, 0, 0},
 	} {
 		c, err := ReadConfig(folder(`{"model_type": "llama"}`, generationFile, test.generation))
-		if err != nil || !slices.Equal(c.Suppress, []int{3, 4}) || !slices.Equal(c.SuppressFirst, []int{5}) || c.MinTokens != test.tokens || c.MinLen != test.n {
+		if err != nil || !slices.Equal(c.Search.Suppress, []int{3, 4}) || !slices.Equal(c.Search.SuppressFirst, []int{5}) || c.Search.MinTokens != test.tokens || c.MinLen != test.n {
 			t.Errorf("%s: %+v, %v", test.generation, c, err)
 		}
 		k := newKeys()
 		c.generation(k)
 		content, err := json.Marshal(k.values)
 		again, wrong := ReadConfig(folder(`{"model_type": "llama"}`, generationFile, string(content)))
-		if err != nil || wrong != nil || !slices.Equal(again.Suppress, c.Suppress) || again.MinTokens != c.MinTokens || again.MinLen != c.MinLen {
+		if err != nil || wrong != nil || !slices.Equal(again.Search.Suppress, c.Search.Suppress) || again.Search.MinTokens != c.Search.MinTokens || again.MinLen != c.MinLen {
 			t.Errorf("%s is written as %s: %+v, %v", test.generation, content, again, cmp.Or(err, wrong))
 		}
 	}

@@ -119,7 +119,7 @@ func (c Config) write(dtype tensor.Dtype) (*keys, error) {
 	w, k := c, newKeys()
 	if c.Classifier != nil && c.Classifier.Decoder != nil {
 		d := c.Classifier.Decoder
-		w.Sequence, w.Search.Start = &layers.EncoderDecoderConfig{DecoderLayers: d.Layers, Shared: true}, d.Start
+		w.Sequence, w.AnswerStart = &layers.EncoderDecoderConfig{DecoderLayers: d.Layers, Shared: true}, d.Start
 	}
 	k.values["model_type"], k.values["dtype"], k.values["architectures"] = c.Type, dtype.String(), []string{a.classFor(c.Head)}
 	w.windows(func(w **layers.Window) {

@@ -105,7 +105,7 @@ func (s publishedStart) target() (*tokenizer.Pipeline, error) {
 		return nil, err
 	}
 	special := p.Special()
-	for _, wanted := range []int{s.model.Search.First, s.model.Search.Start} {
+	for _, wanted := range append(slices.Clip(s.model.Search.ForceFirst), s.model.AnswerStart) {
 		for name, id := range special {
 			if id != wanted {
 				continue
