@@ -16,6 +16,7 @@ import (
 // ReadConfig reads the configuration of a published folder: config.json, generation_config.json, modules.json with the
 // files that it names and, for models that cut texts, the limit in tokenizer_config.json. A missing key has the default
 // of the reference library, transformers. A key that changes what the model computes must be known; others are ignored.
+// Ids of special tokens that the vocabulary lacks count as missing.
 // ReadConfig returns an *UnsupportedError if a setting can't be honoured, and other errors if a file is missing or
 // malformed.
 func ReadConfig(fsys fs.FS) (Config, error) { return readConfig(fsys, false) }
@@ -48,6 +49,12 @@ func readConfig(fsys fs.FS, states bool) (Config, error) {
 			return Config{}, k.done()
 		}
 	}
+	for _, id := range []*int{&c.Start, &c.Pad} { // small models often have the default ids of large ones
+		if *id >= c.Model.Vocab {
+			*id = -1
+		}
+	}
+	c.End = slices.DeleteFunc(c.End, func(id int) bool { return id >= c.answerVocab() }) // no text has such a token
 	if err := c.readTokenizer(readKeys(fsys, path.Join(folder, tokenizerFile), true)); err != nil {
 		return Config{}, err
 	}
@@ -100,6 +107,9 @@ func (c *Config) read(k *keys, states bool) {
 	}
 	if c.Model.Vocab < 1 { // without a table, an encoder would read vectors
 		k.invalid("vocab_size", "at least 1")
+	}
+	if c.Sequence != nil {
+		c.checkSearch(k)
 	}
 	classes := []string{a.class}
 	if k.copy("architectures", &classes); len(classes) == 0 {

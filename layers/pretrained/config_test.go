@@ -336,7 +336,18 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	for generation, want := range map[string]string{
-		`{"num_beams": 0}`:             "num_beams must be at least 1, got 0",
+		`{"num_beams": 0}`:             "num_beams must be from 1 to 1024, got 0",
+		`{"num_beams": 1025}`:          "num_beams must be from 1 to 1024, got 1025",
+		`{"length_penalty": -10.5}`:    "generation_config.json: length_penalty must be from -10 to 10, got -10.5",
+		`{"length_penalty": "NaN"}`:    "length_penalty must be a finite number",
+		`{"no_repeat_ngram_size": -1}`: "no_repeat_ngram_size must be a whole number from 0",
+		`{"bad_words_ids": [[3, -1]]}`: "bad_words_ids must be a list of lists of token ids",
+
+		`{"decoder_start_token_id": 32128}`:    "generation_config.json: decoder_start_token_id must be below 32128, the size of the vocabulary, got 32128",
+		`{"forced_bos_token_id": 32128}`:       "generation_config.json: forced_bos_token_id must be below 32128",
+		`{"forced_eos_token_id": [1, 40000]}`:  "generation_config.json: forced_eos_token_id must be below 32128",
+		`{"bad_words_ids": [[1], [2, 32128]]}`: "generation_config.json: bad_words_ids must be below 32128",
+
 		`{"early_stopping": []}`:       `early_stopping must be true, false or "never", got []`,
 		`{"early_stopping": "always"}`: `early_stopping must be true, false or "never"`,
 		`{"bad_words_ids": [3]}`:       "bad_words_ids must be a list of lists of token ids",
@@ -345,6 +356,18 @@ func TestSearch(t *testing.T) {
 		`{"max_length": -3}`:           "max_length must be a whole number",
 	} {
 		wantError(t, generation, failure(ReadConfig(folder(`{"model_type": "t5"}`, generationFile, generation))), want)
+	}
+	const marian = `{"model_type": "marian", "pad_token_id": 8, "vocab_size": 9, "share_encoder_decoder_embeddings": false, `
+	wantError(t, "a start", failure(ReadConfig(folder(marian+`"decoder_start_token_id": 9}`))), "config.json: decoder_start_token_id must be below 9, the size of the vocabulary, got 9")
+	wantError(t, "a larger vocabulary", failure(ReadConfig(folder(marian+`"decoder_vocab_size": 10, "decoder_start_token_id": 9}`))), "")
+	wantError(t, "a start of a classifier", failure(ReadConfig(folder(`{"model_type": "bart", "architectures": ["BartForSequenceClassification"], "decoder_start_token_id": 50265}`))), "config.json: decoder_start_token_id must be below 50265")
+}
+
+// TestLackingTokens reads ids of special tokens that no text has.
+func TestLackingTokens(t *testing.T) {
+	c := must.Get(ReadConfig(folder(`{"model_type": "llama", "vocab_size": 5, "bos_token_id": 5, "pad_token_id": 6}`, generationFile, `{"eos_token_id": [4, 5]}`)))(t)
+	if c.Start != -1 || c.Pad != -1 || !slices.Equal(c.End, []int{4}) {
+		t.Errorf("got %d, %d and %v, want -1, -1 and [4]", c.Start, c.Pad, c.End)
 	}
 }
 
@@ -360,7 +383,7 @@ func TestPrefixes(t *testing.T) {
 		}
 	}
 	c = must.Get(ReadConfig(folder(`{"model_type": "t5", "task_specific_params": {"x": {"num_beams": 0}, "y": {"num_beam_groups": 2}}}`)))(t)
-	wantError(t, "no beam", failure(c.For("x")), "num_beams must be at least 1")
+	wantError(t, "no beam", failure(c.For("x")), "num_beams must be from 1")
 	wantError(t, "groups of beams", failure(c.For("y")), "num_beam_groups 2")
 	wantError(t, "a list", failure(ReadConfig(folder(`{"model_type": "t5", "task_specific_params": [1]}`))), "task_specific_params must be an object")
 	wantError(t, "a number", failure(ReadConfig(folder(`{"model_type": "t5", "prefix": 1}`))), "prefix must be a string")

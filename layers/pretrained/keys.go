@@ -290,9 +290,9 @@ func (k *keys) read(name string, value, v any) {
 		*v = nil
 		for _, element := range list {
 			var row ids
-			_, ok := element.([]any)
+			all, ok := element.([]any)
 			k.read(name, element, &row)
-			*v, isList = append(*v, row), isList && ok && len(row) > 0
+			*v, isList = append(*v, row), isList && ok && len(row) > 0 && len(row) == len(all)
 		}
 		want = set(v, *v, isList, "a list of lists of token ids")
 	case *layers.Activation:

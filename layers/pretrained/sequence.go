@@ -3,6 +3,7 @@ package pretrained
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/heed-go/heed/layers"
@@ -87,7 +88,35 @@ func (c *Config) search(k *keys) {
 	if s.ForceFirst = nil; first >= 0 {
 		s.ForceFirst = []int{first}
 	}
-	if s.Width < 1 {
-		k.invalid("num_beams", "at least 1")
+	c.checkSearch(k)
+}
+
+// maxBeams is the largest num_beams, as in package train/model.
+const maxBeams = 1 << 10
+
+// checkSearch keeps an error if no search for answers can use one of its settings.
+func (c *Config) checkSearch(k *keys) {
+	s, vocab := &c.Search, c.answerVocab()
+	for _, wanted := range []struct {
+		key string
+		ids []int
+	}{{"decoder_start_token_id", []int{c.AnswerStart}}, {"forced_bos_token_id", s.ForceFirst}, {"forced_eos_token_id", s.ForceLast}, {"bad_words_ids", slices.Concat(s.BadWords...)}} {
+		if len(wanted.ids) > 0 && slices.Max(wanted.ids) >= vocab {
+			k.invalid(wanted.key, fmt.Sprintf("below %d, the size of the vocabulary", vocab))
+		}
 	}
+	if s.Width < 1 || s.Width > maxBeams {
+		k.invalid("num_beams", fmt.Sprint("from 1 to ", maxBeams))
+	}
+	if math.Abs(s.LengthPenalty) > 10 { // see decode.Beam
+		k.invalid("length_penalty", "from -10 to 10")
+	}
+}
+
+// answerVocab returns the number of tokens that an answer may have.
+func (c *Config) answerVocab() int {
+	if c.Sequence != nil {
+		return cmp.Or(c.Sequence.TargetVocab, c.Model.Vocab)
+	}
+	return c.Model.Vocab
 }

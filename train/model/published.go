@@ -70,10 +70,8 @@ func (s *publishedStart) suit(kind data.Kind) error {
 	if kind != "" { // another task learns other numbers and labels
 		m.Sigmoid, m.Several, m.Thresholds = false, false, nil
 	}
-	for _, id := range []*int{&m.Start, &m.Pad} { // small models often have the default ids of large ones
-		if *id >= m.Model.Vocab {
-			*id = -1
-		}
+	if m.Head == "sequence" && m.AnswerStart < 0 {
+		return errors.New("config.json or generation_config.json must have decoder_start_token_id or bos_token_id, which begins an answer")
 	}
 	if kind == "" && m.Head != "mask" {
 		return nil
