@@ -320,13 +320,7 @@ func llamaParts(s *settings, file format.Members) {
 }
 
 func metaspaceParts(s *settings, file format.Members) {
-	scheme := "always"
-	if s.PrefixSpace == "false" || s.PrefixSpace == "null" {
-		scheme = "never"
-	}
-	space := fmt.Sprintf(`{"type": "Metaspace", "replacement": "▁", "prepend_scheme": %q, "split": true}`, scheme)
-	file["pre_tokenizer"] = sequence("pretokenizers", `{"type": "WhitespaceSplit"}`, json.RawMessage(space))
-	file["decoder"] = json.RawMessage(space)
+	s.setSpaces(file, "never", words)
 	if !strings.Contains(string(file["normalizer"]), `"Precompiled"`) {
 		file["normalizer"] = json.RawMessage("null")
 	}
