@@ -73,6 +73,7 @@ type Config struct {
 
 	// For embeddings, from modules.json and the files that it names. For sequences, config.json has the Prompts.
 	Pooling   layers.Pooling
+	Dense     *DenseConfig      // a layer after pooling; nil for none
 	Normalize bool              // divide an embedding by its length
 	Prompts   map[string]string // texts to put in front, by their purpose
 	Prompt    string            // the name of the prompt for texts without a purpose; empty for none
@@ -80,6 +81,14 @@ type Config struct {
 	Similarity string // how embeddings are compared, such as cosine or dot; empty if the folder doesn't say so
 
 	tasks map[string]*keys // for sequences: see For
+	dense string           // folder of the Dense
+}
+
+// A DenseConfig describes a linear layer that maps embeddings to another width. Its parameters have the scope dense.
+type DenseConfig struct {
+	Width      int                `json:"width"`
+	NoBias     bool               `json:"no_bias,omitzero"`
+	Activation *layers.Activation `json:"activation,omitempty"` // nil for none
 }
 
 // States returns the configuration of the same model without its head. Its Head is "states".

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -179,6 +181,52 @@ func TestSeveral(t *testing.T) {
 	wantError(t, "another problem", failure(ReadConfig(folder(bertScore(`"num_labels": 2, "problem_type": "regression"`)))), "single_label_classification")
 }
 
+// dense returns the files of a folder with a Dense module, and perhaps more modules.
+func dense(config, more string) []string {
+	return []string{"modules.json", `[{"path": "", "type": "a.Transformer"}, {"path": "1", "type": "a.Pooling"}, {"path": "2", "type": "a.Dense"}` + more + `]`,
+		"1/config.json", "{}", "2/config.json", config}
+}
+
+// TestDense opens and saves a folder with a Dense module, and refuses sizes that don't fit.
+func TestDense(t *testing.T) {
+	f := tamper(t, "bert-states") // its width is 16
+	with := func(config string, rows, columns int) error {
+		others := dense(config, "")
+		for i := 0; i < len(others); i += 2 {
+			f.put(others[i], others[i+1])
+		}
+		f.put("2/model.safetensors", file(t, safetensors.Tensor{Name: "linear.weight", Shape: []int{rows, columns}, Data: make([]float32, rows*columns)}))
+		m, err := OpenFS(f.MapFS, tensor.Float64)
+		if err == nil {
+			dir := t.TempDir()
+			m.Params.Get("dense.weight").Value.Float64s()[5] = 7
+			must.Do(t, Save(dir, m.Config, m.Params))
+			for i := 0; i < len(others); i += 2 {
+				must.Do(t, os.MkdirAll(filepath.Dir(dir+"/"+others[i]), 0o777))
+				must.Do(t, os.WriteFile(dir+"/"+others[i], []byte(others[i+1]), 0o666))
+			}
+			again := must.Get(Open(dir, tensor.Float64))(t)
+			if again.Dense == nil || again.Dense.Weight.Value.Float64s()[5] != 7 || len(again.Ignored) > 0 {
+				t.Errorf("saved and opened again: %v, ignored %q", again.Dense, again.Ignored)
+			}
+		}
+		return err
+	}
+	wantError(t, "a fitting one", with(`{"in_features": 16, "out_features": 3, "bias": false}`, 3, 16), "")
+	for config, want := range map[string]string{
+		`{"in_features": 15, "out_features": 3, "bias": false}`: "2/config.json: in_features must be 16, the width of the model, got 15",
+		`{"out_features": 0, "bias": false}`:                    "2/config.json: out_features must be from 1 to 65536, got 0",
+		`{"out_features": 65537, "bias": false}`:                "out_features must be from 1 to 65536, got 65537",
+		`{"bias": false}`:                                       "out_features must be from 1",
+		`{"out_features": 4, "bias": false}`:                    `"linear.weight" must have shape (4, 16), got (3, 16)`,
+		`{"out_features": 3}`:                                   `missing: "linear.bias"`,
+	} {
+		wantError(t, config, with(config, 3, 16), want)
+	}
+	delete(f.MapFS, "2/model.safetensors")
+	wantError(t, "no weights", failure(OpenFS(f.MapFS, tensor.Float32)), "there are no weights")
+}
+
 func TestUnsupported(t *testing.T) {
 	pooling := func(config string) []string {
 		return []string{"modules.json", `[{"path": "", "type": "a.Transformer"}, {"path": "1", "type": "a.Pooling"}]`, "1/config.json", config}
@@ -236,6 +284,11 @@ func TestUnsupported(t *testing.T) {
 		{"classifier_pooling", `{"model_type": "modernbert", "classifier_pooling": "max"}`, nil},
 		{"num_beams", `{"model_type": "llama"}`, []string{"generation_config.json", `{"num_beams": 4}`}},
 		{"type", `{"model_type": "llama"}`, []string{"modules.json", `[{"path": "", "type": "a.Transformer"}, {"path": "1", "type": "a.Dense"}]`}},
+		{"type", `{"model_type": "llama"}`, dense(`{"out_features": 3}`, `, {"path": "2", "type": "a.Dense"}`)},
+		{"use_residual", `{"model_type": "llama"}`, dense(`{"out_features": 3, "use_residual": true}`, "")},
+		{"module_output_name", `{"model_type": "llama"}`, dense(`{"out_features": 3, "module_output_name": "other"}`, "")},
+		{"activation_function", `{"model_type": "llama"}`, dense(`{"out_features": 3, "activation_function": "torch.nn.modules.activation.Hardtanh"}`, "")},
+		{"activation_function", `{"model_type": "llama"}`, dense(`{"out_features": 3, "activation_function": "mine.Tanh"}`, "")},
 		{"pooling_mode", `{"model_type": "llama"}`, pooling(`{"pooling_mode_max_tokens": true}`)},
 		{"pooling_mode", `{"model_type": "llama"}`, pooling(`{"pooling_mode": ["cls", "mean"]}`)},
 		{"include_prompt", `{"model_type": "llama"}`, pooling(`{"include_prompt": false}`)},

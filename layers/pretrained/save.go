@@ -19,7 +19,7 @@ import (
 )
 
 // Save writes a model to a folder that the reference library, transformers, opens: config.json, model.safetensors and,
-// for text, generation_config.json. It makes the folder if there is none. The parameters p are those of the model that
+// for text, generation_config.json. The weights of a Dense go to its own folder, from where ReadConfig read c. It makes the folder if there is none. The parameters p are those of the model that
 // Config.Open makes for c. If c.Type is empty, Save chooses the first architecture that has the settings of c.Model, or
 // that can compute the same with other weights. In the latter case, a scale of the embeddings and the bias of a head
 // after a LayerNorm become parts of matrices, so results differ by rounding.
@@ -58,7 +58,21 @@ func Save(dir string, c Config, p *layers.Params) error {
 			return err
 		}
 	}
-	return p.SaveTensors(filepath.Join(dir, weights), tensors, map[string]string{"format": "pt"})
+	dense := denseTensors(p)
+	save := func(folder string, written, others []layers.Tensor) error {
+		others = slices.Clone(others)
+		for i := range others {
+			others[i].Elsewhere = true
+		}
+		return cmp.Or(os.MkdirAll(folder, 0o777), p.SaveTensors(filepath.Join(folder, weights), append(others, written...), map[string]string{"format": "pt"}))
+	}
+	if dense != nil {
+		place, err := filepath.Rel(c.Folder, c.dense)
+		if err = cmp.Or(err, save(filepath.Join(dir, place), dense, tensors)); err != nil {
+			return err
+		}
+	}
+	return save(dir, tensors, dense)
 }
 
 // newKeys returns keys for writing.

@@ -151,7 +151,7 @@ var settings = map[string][]setting{
 		{keys: "truncate_dim", only: `null`},
 	},
 	"Pooling":   {{keys: "embedding_dimension word_embedding_dimension", why: "repeats hidden_size"}, {keys: "include_prompt", only: `true`}},
-	"Dense":     {{keys: "activation_function bias in_features module_input_name module_output_name out_features use_residual", why: "modules.json refuses the module"}},
+	"Dense":     {{keys: "use_residual", only: `false`}, {keys: "module_input_name module_output_name", only: `"sentence_embedding"`}},
 	"Normalize": {{keys: "module_input_name module_output_name", only: `"sentence_embedding"`}},
 
 	adapter: {

@@ -169,13 +169,13 @@ func (s publishedStart) head() HeadConfig {
 	if c := s.model.Classifier; c != nil {
 		return HeadConfig{Pooling: c.Pooling, Pad: c.Pad, Decoder: c.Decoder}
 	}
-	return HeadConfig{Pooling: s.model.Pooling, Normalize: s.model.Normalize}
+	return HeadConfig{Pooling: s.model.Pooling, Dense: s.model.Dense, Normalize: s.model.Normalize}
 }
 
 // smallFiles returns the names of the folder's files besides its weights: config.json, the files of the tokenizer, and
 // those that say how the model is used.
 func (s publishedStart) smallFiles() (names []string, err error) {
-	patterns := []string{modulesFile, sentenceFile, "*_Pooling/config.json"}
+	patterns := []string{modulesFile, sentenceFile, "*_Pooling/config.json", "*_Dense/config.json"}
 	for _, name := range append(tokenizer.Files(), "generation_config.json", "chat_template.jinja", "chat_template.json", "sentence_*_config.json") {
 		patterns = append(patterns, path.Join(s.model.Folder, name))
 	}
