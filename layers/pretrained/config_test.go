@@ -235,7 +235,7 @@ func TestUnsupported(t *testing.T) {
 		key, config string
 		others      []string
 	}{
-		{"model_type", `{"model_type": "umt5"}`, nil},
+		{"model_type", `{"model_type": "udop"}`, nil},
 		{"feed_forward_proj", `{"model_type": "t5", "feed_forward_proj": "gated-mish"}`, nil},
 		{"architectures", `{"model_type": "bart", "architectures": ["BartModel"]}`, nil},
 		{"decoder_attention_heads", `{"model_type": "bart", "encoder_attention_heads": 8}`, nil},

@@ -89,6 +89,7 @@ var settings = map[string][]setting{
 	"deberta-v2": {{keys: "conv_kernel_size", only: `0`}, {keys: "conv_act conv_groups", why: "belongs to the convolution that conv_kernel_size refuses"}, {keys: "cls_dropout pooler_dropout", why: "only for training"}},
 	"t5":         {{keys: "is_encoder_decoder", why: "the head says it"}},
 	"mt5":        {{keys: "is_encoder_decoder", why: "the head says it"}},
+	"umt5":       {{keys: "is_encoder_decoder", why: "the head says it"}},
 	"opt":        {{keys: "_remove_final_layer_norm", only: `false`}, {keys: "layer_norm_elementwise_affine", only: `true`}},
 	"modernbert": {{keys: "deterministic_flash_attn sparse_pred_ignore_index sparse_prediction", why: "says how the same numbers are computed, or which of them"}},
 

@@ -84,7 +84,7 @@ func (n *TokenName) UnmarshalJSON(value []byte) error {
 var families = map[string]string{
 	"bert": "bert", "distilbert": "bert", "electra": "bert", "mobilebert": "bert",
 	"gpt2": "gpt2", "roberta": "roberta",
-	"llama": "llama", "mistral": "llama", "gemma": "llama", "gemma2": "llama", "t5": "t5", "mt5": "t5",
+	"llama": "llama", "mistral": "llama", "gemma": "llama", "gemma2": "llama", "t5": "t5", "mt5": "t5", "umt5": "t5",
 	"marian": "marian", "mbart": "mbart", "mbart50": "mbart50", "pegasus": "pegasus", "bart": "roberta",
 	"albert": "albert", "deberta": "deberta", "debertav2": "debertav2", "deberta-v2": "debertav2",
 }
