@@ -111,6 +111,12 @@ func (c Config) States() Config {
 	return c
 }
 
+// changed returns a copy of a model's settings with a change.
+func changed(m layers.ModelConfig, change func(m *layers.ModelConfig)) layers.ModelConfig {
+	change(&m)
+	return m
+}
+
 // parts returns the settings of the model, and of its blocks' attention and feed-forward layers.
 func (c *Config) parts() (*layers.ModelConfig, *layers.AttentionConfig, *layers.FeedForwardConfig) {
 	b := &c.Model.Block
