@@ -98,7 +98,7 @@ func (c *Config) read(k *keys, states bool) {
 	}
 	for _, name := range []string{"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps", "norm_epsilon", "rope_theta", "head_dim", "num_key_value_heads",
 		"embedding_multiplier", "residual_multiplier", "attention_multiplier", "logits_scaling", "logit_scale",
-		"d_kv", "relative_attention_num_buckets", "relative_attention_max_distance"} {
+		"d_kv"} {
 		if number, ok := k.values[name].(json.Number); ok && !k.writing {
 			if x, err := number.Float64(); err == nil && x == 0 { // in a layers.ModelConfig, 0 means a default
 				k.invalid(name, "above 0")

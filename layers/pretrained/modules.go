@@ -205,13 +205,3 @@ func (c *Config) readDense(k *keys) {
 		k.fail(unsupported("activation_function", name, "torch.nn.Identity, or Tanh, ReLU, GELU, SiLU or Sigmoid in its place"))
 	}
 }
-
-// denseTensors returns how the file of a Dense module holds its parameters. There are none in a model that lacks it.
-func denseTensors(p *layers.Params) (tensors []layers.Tensor) {
-	for _, last := range []string{".weight", ".bias"} {
-		if p.Get("dense"+last) != nil {
-			tensors = append(tensors, layers.Tensor{Params: []string{"dense" + last}, Names: []string{"linear" + last}})
-		}
-	}
-	return tensors
-}

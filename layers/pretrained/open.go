@@ -110,7 +110,6 @@ func (c Config) Load(fsys fs.FS, p *layers.Params, drop func(name string, shape 
 	if err != nil {
 		return report, err
 	}
-	table = append(table, denseTensors(p)...)
 	if drop != nil {
 		table = slices.DeleteFunc(table, func(t layers.Tensor) bool {
 			return slices.ContainsFunc(t.Params, func(name string) bool { return drop(name, p.Get(name).Value.Shape()) })

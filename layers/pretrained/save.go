@@ -45,9 +45,6 @@ func Save(dir string, c Config, p *layers.Params) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
 	if err := k.writeFile(filepath.Join(dir, configFile)); err != nil {
 		return err
 	}
@@ -58,29 +55,28 @@ func Save(dir string, c Config, p *layers.Params) error {
 			return err
 		}
 	}
-	dense := denseTensors(p)
-	save := func(folder string, written, others []layers.Tensor) error {
-		others = slices.Clone(others)
-		for i := range others {
-			others[i].Elsewhere = true
+	save := func(folder string, dense bool) error {
+		for i, t := range tensors {
+			tensors[i].Elsewhere = dense != strings.HasPrefix(t.Params[0], "dense.")
 		}
-		return cmp.Or(os.MkdirAll(folder, 0o777), p.SaveTensors(filepath.Join(folder, weights), append(others, written...), map[string]string{"format": "pt"}))
+		return cmp.Or(os.MkdirAll(folder, 0o777), p.SaveTensors(filepath.Join(folder, weights), tensors, map[string]string{"format": "pt"}))
 	}
-	if dense != nil {
-		place, err := filepath.Rel(c.Folder, c.dense)
-		if err = cmp.Or(err, save(filepath.Join(dir, place), dense, tensors)); err != nil {
-			return err
+	if err = save(dir, false); err == nil && p.Get("dense.weight") != nil {
+		var place string
+		if place, err = filepath.Rel(c.Folder, c.dense); err == nil {
+			err = save(filepath.Join(dir, place), true)
 		}
 	}
-	return save(dir, tensors, dense)
+	return err
 }
 
 // newKeys returns keys for writing.
 func newKeys() *keys { return &keys{values: map[string]any{}, writing: true} }
 
+// writeFile writes the members, and makes the folder if there is none.
 func (k *keys) writeFile(path string) error {
 	content, err := json.MarshalIndent(k.values, "", "  ")
-	if err != nil {
+	if err = cmp.Or(err, os.MkdirAll(filepath.Dir(path), 0o777)); err != nil {
 		return err
 	}
 	return atomicfile.WriteFile(path, func(w io.Writer) error {

@@ -69,6 +69,9 @@ func (k *keys) t5(c *Config) {
 		"d_kv", &a.HeadDim, "d_ff", &f.Hidden, "layer_norm_epsilon", &m.Block.Norm.Eps,
 		"relative_attention_num_buckets", &b.Buckets, "relative_attention_max_distance", &b.MaxDistance,
 		"dropout_rate", &m.Block.Dropout, "dropout_rate", &m.Dropout, "dropout_rate", &a.Dropout, "dropout_rate", &f.Dropout)
+	if b.Buckets < 4 || b.Buckets%2 != 0 {
+		k.invalid("relative_attention_num_buckets", "an even number from 4")
+	}
 	if b.MaxDistance <= b.Buckets/2 {
 		k.invalid("relative_attention_max_distance", fmt.Sprintf("above half of relative_attention_num_buckets (%d)", b.Buckets))
 	}
