@@ -303,7 +303,12 @@ func (t *Trunk) addBlocks(p *Params, c ModelConfig, newBlock blockMaker) error {
 		if !ok {
 			v = variant{block: c.Block, positions: t.Positions}
 		}
-		block, err := newBlock(p.Scope("blocks").Scope(strconv.Itoa(own)), c.Dim, v.block)
+		scope := p.Scope("blocks").Scope(strconv.Itoa(own))
+		block, err := newBlock(scope, c.Dim, v.block)
+		if r, ok := c.Positions.(RelativeBias); ok && r.PerBlock && v.positions == t.Positions && err == nil {
+			r.PerBlock = false
+			v.positions, err = c.newPositions(scope.Scope("positions"), r)
+		}
 		if err != nil {
 			return err
 		}

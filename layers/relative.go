@@ -13,7 +13,7 @@ import (
 // RelativeBias adds a learned number to every score of self-attention. The number depends on the distance from query to
 // key (Raffel et al., 2020, T5). Each short distance has its own number. Longer distances in the same bucket share a
 // number, and so do all distances from MaxDistance on. Each head has its own numbers. All blocks of a stack share the
-// numbers.
+// numbers, unless PerBlock is set.
 //
 // In causal attention, all buckets are for keys up to the query; otherwise half of the buckets are for keys after the
 // query. Its positions count along the row; it ignores the Build's Positions. There is no limit on the length, but the
@@ -23,9 +23,10 @@ type RelativeBias struct {
 	Buckets     int  `json:"buckets,omitzero"`      // number of buckets per head; 32 if 0
 	MaxDistance int  `json:"max_distance,omitzero"` // distances from this one on share a bucket; 128 if 0
 	Init        Init `json:"init,omitzero"`         // Normal(1/√D) if zero, where D is the model's width
+	PerBlock    bool `json:"per_block,omitzero"`    // each block has numbers of its own (umT5, 2023); only in ModelConfig.Positions
 }
 
-// New makes the table of biases, the parameter "weight" of shape (Buckets, H).
+// New makes the table of biases, the parameter "weight" of shape (Buckets, H). With PerBlock, blocks make their tables.
 func (c RelativeBias) New(p *Params, dim int, a AttentionConfig) (Positions, error) {
 	r := &relativeBias{maxDistance: cmp.Or(c.MaxDistance, 128), name: p.scopeName("relative bias")}
 	buckets, heads := cmp.Or(c.Buckets, 32), cmp.Or(a.Heads, 1)
@@ -36,6 +37,9 @@ func (c RelativeBias) New(p *Params, dim int, a AttentionConfig) (Positions, err
 		if err := (ops.Relative{MaxDistance: r.maxDistance, OneWay: oneWay}).Check(r.name, buckets); err != nil {
 			return nil, err
 		}
+	}
+	if c.PerBlock {
+		return r, nil
 	}
 	var err error
 	r.weight, err = p.New("weight", c.Init.or(Normal(1/math.Sqrt(float64(dim)))), buckets, heads)
@@ -53,6 +57,9 @@ type relativeBias struct {
 func (r *relativeBias) Score(b *Build, q, k, positions *G.Node, m Mask) (Mask, error) {
 	if q.Dims() < 2 || k.Dims() < 2 {
 		return m, fmt.Errorf("%s: queries and keys must have shapes (B, T, H·K) and (B, S, G·K), or the same without B", r.name)
+	}
+	if r.weight == nil {
+		return m, fmt.Errorf("%s: PerBlock is for a ModelConfig's Positions, not for an element of a list", r.name)
 	}
 	if m.Bias != nil {
 		return m, fmt.Errorf("%s: the mask can't have a Bias, because the model sets it", r.name)

@@ -3,6 +3,8 @@ package layers_test
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -17,7 +19,7 @@ func relativeConfig(r layers.RelativeBias) layers.ModelConfig {
 	return layers.ModelConfig{Vocab: 5, Dim: 8, Layers: 3, Positions: r, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}}
 }
 
-// TestRelativeBiasIsShared checks that the blocks of a stack share one table.
+// TestRelativeBiasIsShared checks that the blocks of a stack share one table, or have one each.
 func TestRelativeBiasIsShared(t *testing.T) {
 	p := newParams(t)
 	must.Get(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: relativeConfig(layers.RelativeBias{})}))(t)
@@ -27,17 +29,22 @@ func TestRelativeBiasIsShared(t *testing.T) {
 			t.Errorf("%s is %v, want shape (32, 2)", name, w)
 		}
 	}
-	b := &layers.Build{}
-	d := must.Get(layers.NewDecoder(newParams(t), relativeConfig(layers.RelativeBias{})))(t)
-	must.Get(d.Forward(b, input(G.NewGraph(), "ids", dense([]int{1, 2, 3}, 3)), layers.Mask{}))(t)
-	tables := 0
-	for _, n := range b.Learnables() {
-		if n.Name() == "positions.weight" {
-			tables++
+	for _, perBlock := range []bool{false, true} {
+		b, want := &layers.Build{}, []string{"positions.weight"}
+		if perBlock {
+			want = []string{"blocks.0.positions.weight", "blocks.1.positions.weight", "blocks.2.positions.weight"}
 		}
-	}
-	if tables != 1 {
-		t.Errorf("the graph has %d tables, want 1", tables)
+		d := must.Get(layers.NewDecoder(newParams(t), relativeConfig(layers.RelativeBias{PerBlock: perBlock})))(t)
+		must.Get(d.Forward(b, input(G.NewGraph(), "ids", dense([]int{1, 2, 3}, 3)), layers.Mask{}))(t)
+		var tables []string
+		for _, n := range b.Learnables() {
+			if strings.HasSuffix(n.Name(), "positions.weight") {
+				tables = append(tables, n.Name())
+			}
+		}
+		if slices.Sort(tables); !slices.Equal(tables, want) {
+			t.Errorf("the graph has the tables %q, want %q", tables, want)
+		}
 	}
 }
 
@@ -80,6 +87,11 @@ func TestRelativeBiasErrors(t *testing.T) {
 	r := must.Get(layers.RelativeBias{}.New(newParams(t).Scope("p"), 4, layers.AttentionConfig{}))(t)
 	vector := input(G.NewGraph(), "x", random(1, 4))
 	must.Refuse(r.Score(&layers.Build{}, vector, vector, nil, layers.Mask{}))(t, "relative bias p", "queries", "keys")
+
+	c := relativeConfig(layers.RelativeBias{})
+	c.Positions = layers.PositionsList{Schemes: []layers.PositionsConfig{layers.RelativeBias{PerBlock: true}}}
+	listed := must.Get(layers.NewEncoder(newParams(t), c))(t)
+	must.Refuse(listed.Forward(&layers.Build{}, input(G.NewGraph(), "ids", dense([]int{1}, 1)), layers.Mask{}))(t, "PerBlock", "not for an element of a list")
 
 	e := must.Get(layers.NewEncoder(newParams(t), relativeConfig(layers.RelativeBias{})))(t)
 	g := G.NewGraph()

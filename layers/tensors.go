@@ -31,7 +31,8 @@ type Tensor struct {
 	// With Single, counted from 1, the file's tensor has only this one of them, without the axis.
 	Stacked, Single int
 
-	Optional bool // a file may lack the tensor; then the parameters keep their values
+	Optional  bool // a file may lack the tensor; then the parameters keep their values
+	Elsewhere bool // SaveTensors leaves out the tensor, because another file has it
 
 	Plus, Times float64 // the parameters are Times·x + Plus for the file's values x; a Times of 0 means 1
 }

@@ -47,6 +47,9 @@ func saveTensors[T float32 | float64](s *paramSet, w io.Writer, table []Tensor, 
 	}
 	var tensors []safetensors.Tensor
 	for _, m := range list {
+		if m.Elsewhere {
+			continue
+		}
 		for _, q := range m.parts {
 			if i := firstNotFinite(q.values); i >= 0 {
 				return fmt.Errorf("parameter %q: %w", q.Name, notFinite[T](float64(q.values[i]), i, len(q.values)))

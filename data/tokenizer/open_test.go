@@ -239,6 +239,7 @@ func TestOpenHostile(t *testing.T) {
 		"Marian without ids":              {writeFolder(t, map[string]string{"source.spm": modelOf(t, "unigram")}), "vocab.json, which has the ids of the pieces"},
 		"Marian without an unknown piece": {writeFolder(t, map[string]string{"source.spm": modelOf(t, "unigram"), "vocab.json": `{"</s>": 0}`}), "vocab must have the unk_token"},
 		"mBART with byte pairs":           {writeFolder(t, map[string]string{"sentencepiece.bpe.model": modelOf(t, "bpe"), "config.json": `{"model_type": "mbart"}`}), "model_type 1 (unigram)"},
+		"an offset below 2":               {writeFolder(t, map[string]string{"spiece.model": modelOf(t, "unigram"), "tokenizer_config.json": `{"tokenizer_class": "PegasusTokenizer", "offset": 0}`}), "offset must be from 2"},
 		"a million extra tokens":          {writeFolder(t, map[string]string{"spiece.model": modelOf(t, "unigram"), "tokenizer_config.json": `{"tokenizer_class": "T5Tokenizer", "extra_ids": 1000000000}`}), "extra_ids"},
 	} {
 		must.Refuse(Open(c.dir))(t, c.want)

@@ -43,6 +43,13 @@ func TestPairs(t *testing.T) {
 				t.Errorf("case %d without its target.spm: got the error %v", i, err)
 			}
 		}
+		if fsys["spiece.model"] != nil && strings.HasPrefix(c.Kind, "Pegasus") { // the offset 103 is usual
+			usual := must.Get(source.Input("Now"))(t).Tokens[0].ID
+			fsys["tokenizer_config.json"].Data = []byte(`{"tokenizer_class": "PegasusTokenizer", "offset": 50}`)
+			if got := must.Get(must.Get(OpenFS(fsys))(t).Input("Now"))(t).Tokens[0].ID; got != usual-53 {
+				t.Errorf("case %d with the offset 50: got the id %d, want %d", i, got, usual-53)
+			}
+		}
 		wrong := 0
 		for j, text := range fixture.Texts {
 			got, goal := idsOf(must.Get(source.Input(text))(t).Tokens), idsOf(must.Get(target.Input(text))(t).Tokens)

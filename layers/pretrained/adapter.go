@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"regexp/syntax"
@@ -326,9 +325,6 @@ func (c Config) SaveAdapter(dir, name string, base *layers.Params, a *layers.Ada
 	}
 	if kind != "" {
 		k.values["task_type"] = kind
-	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
 	}
 	if err := k.writeFile(filepath.Join(dir, adapter)); err != nil {
 		return err

@@ -65,15 +65,15 @@ type Config struct {
 
 	// For text and sequences, how generation_config.json chooses tokens. If there is no such file, config.json may have
 	// its members.
-	Sampler       decode.Sampler
-	Suppress      []int  // ids that are never chosen
-	SuppressFirst []int  // ids that aren't chosen first
-	MinTokens     int    // an end token isn't chosen before this number of new tokens
-	MinLen        int    // the same, counting the tokens of the prompt too; 0 if the file has min_new_tokens
-	Search        Search // for sequences
+	Sampler     decode.Sampler
+	Search      decode.BeamOptions // without End and RepetitionPenalty, which are above; for text, only its Rules
+	MinLen      int                // like Search.MinTokens, counting the tokens of the prompt too; 0 if the file has min_new_tokens
+	AnswerStart int                // for sequences, the id of the token in front of an answer; −1 if no file says it
+	AnswerLen   int                // for sequences, like Search.MaxTokens, counting the AnswerStart too; 0 if the file doesn't say
 
 	// For embeddings, from modules.json and the files that it names. For sequences, config.json has the Prompts.
 	Pooling   layers.Pooling
+	Dense     *DenseConfig      // a layer after pooling; nil for none
 	Normalize bool              // divide an embedding by its length
 	Prompts   map[string]string // texts to put in front, by their purpose
 	Prompt    string            // the name of the prompt for texts without a purpose; empty for none
@@ -81,6 +81,14 @@ type Config struct {
 	Similarity string // how embeddings are compared, such as cosine or dot; empty if the folder doesn't say so
 
 	tasks map[string]*keys // for sequences: see For
+	dense string           // folder of the Dense
+}
+
+// A DenseConfig describes a linear layer that maps embeddings to another width. Its parameters have the scope dense.
+type DenseConfig struct {
+	Width      int                `json:"width"`
+	NoBias     bool               `json:"no_bias,omitzero"`
+	Activation *layers.Activation `json:"activation,omitempty"` // nil for none
 }
 
 // States returns the configuration of the same model without its head. Its Head is "states".
@@ -101,6 +109,12 @@ func (c Config) States() Config {
 		})
 	}
 	return c
+}
+
+// changed returns a copy of a model's settings with a change.
+func changed(m layers.ModelConfig, change func(m *layers.ModelConfig)) layers.ModelConfig {
+	change(&m)
+	return m
 }
 
 // parts returns the settings of the model, and of its blocks' attention and feed-forward layers.

@@ -13,10 +13,9 @@ var cohere2 = architecture{
 	defaults: `{"vocab_size": 256000, "hidden_size": 8192, "intermediate_size": 22528, "num_hidden_layers": 40, "num_attention_heads": 64,
 		"hidden_act": "silu", "max_position_embeddings": 8192, "layer_norm_eps": 1e-5, "logit_scale": 0.0625, "sliding_window": 4096,
 		"sliding_window_pattern": 4, "pad_token_id": 0, "bos_token_id": 5, "eos_token_id": 255001, "tie_word_embeddings": true}`,
-	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1, Positions: layers.NoPositions{}, Block: layers.BlockConfig{
-		Attention: gatedModel.Block.Attention, FeedForward: gatedModel.Block.FeedForward, Norm: layers.NormConfig{NoBias: true},
-		Parallel: true, SharedNorm: true,
-	}},
+	model: changed(gatedModel, func(m *layers.ModelConfig) {
+		m.Positions, m.Block.Norm, m.Block.Parallel, m.Block.SharedNorm = layers.NoPositions{}, layers.NormConfig{NoBias: true}, true, true
+	}),
 	names: gatedNames, heads: map[string][]string{"text": textHeads["text"]},
 	config: func(k *keys, c *Config) {
 		m, pattern := &c.Model, 4

@@ -16,6 +16,7 @@ import (
 // ReadConfig reads the configuration of a published folder: config.json, generation_config.json, modules.json with the
 // files that it names and, for models that cut texts, the limit in tokenizer_config.json. A missing key has the default
 // of the reference library, transformers. A key that changes what the model computes must be known; others are ignored.
+// Ids of special tokens that the vocabulary lacks count as missing.
 // ReadConfig returns an *UnsupportedError if a setting can't be honoured, and other errors if a file is missing or
 // malformed.
 func ReadConfig(fsys fs.FS) (Config, error) { return readConfig(fsys, false) }
@@ -48,6 +49,12 @@ func readConfig(fsys fs.FS, states bool) (Config, error) {
 			return Config{}, k.done()
 		}
 	}
+	for _, id := range []*int{&c.Start, &c.Pad} { // small models often have the default ids of large ones
+		if *id >= c.Model.Vocab {
+			*id = -1
+		}
+	}
+	c.End = slices.DeleteFunc(c.End, func(id int) bool { return id >= c.answerVocab() }) // no text has such a token
 	if err := c.readTokenizer(readKeys(fsys, path.Join(folder, tokenizerFile), true)); err != nil {
 		return Config{}, err
 	}
@@ -91,7 +98,7 @@ func (c *Config) read(k *keys, states bool) {
 	}
 	for _, name := range []string{"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps", "norm_epsilon", "rope_theta", "head_dim", "num_key_value_heads",
 		"embedding_multiplier", "residual_multiplier", "attention_multiplier", "logits_scaling", "logit_scale",
-		"d_kv", "relative_attention_num_buckets", "relative_attention_max_distance"} {
+		"d_kv"} {
 		if number, ok := k.values[name].(json.Number); ok && !k.writing {
 			if x, err := number.Float64(); err == nil && x == 0 { // in a layers.ModelConfig, 0 means a default
 				k.invalid(name, "above 0")
@@ -100,6 +107,9 @@ func (c *Config) read(k *keys, states bool) {
 	}
 	if c.Model.Vocab < 1 { // without a table, an encoder would read vectors
 		k.invalid("vocab_size", "at least 1")
+	}
+	if c.Sequence != nil {
+		c.checkSearch(k)
 	}
 	classes := []string{a.class}
 	if k.copy("architectures", &classes); len(classes) == 0 {
@@ -151,14 +161,9 @@ func (c *Config) generation(k *keys) {
 	c.tokens(k)
 	s := &c.Sampler
 	sample := s.Temperature > 0
-	k.copy("do_sample", &sample, "repetition_penalty", (*none)(&s.RepetitionPenalty), "suppress_tokens", (*ids)(&c.Suppress),
-		"begin_suppress_tokens", (*ids)(&c.SuppressFirst), "min_length", &c.MinLen)
-	if !k.writing || c.MinTokens > 0 {
-		k.copy("min_new_tokens", &c.MinTokens)
-	}
-	if k.values["min_new_tokens"] != nil { // also 0
-		c.MinLen = 0
-	}
+	k.copy("do_sample", &sample, "repetition_penalty", (*none)(&s.RepetitionPenalty), "suppress_tokens", (*ids)(&c.Search.Suppress),
+		"begin_suppress_tokens", (*ids)(&c.Search.SuppressFirst))
+	c.least(k)
 	if !k.writing && sample {
 		s.Temperature, s.TopK = 1, 50
 	}
@@ -167,10 +172,19 @@ func (c *Config) generation(k *keys) {
 		*s = drawn
 	}
 	if c.Sequence != nil {
-		c.search(k)
+		if c.search(k); c.AnswerStart < 0 {
+			c.AnswerStart = c.Start
+		}
 	}
 	k.refuse(generationFile)
 	k.fail(s.Check())
+}
+
+// least copies the least number of tokens.
+func (c *Config) least(k *keys) {
+	if k.copy("min_length", &c.MinLen, "min_new_tokens", (*zero)(&c.Search.MinTokens)); k.values["min_new_tokens"] != nil { // also 0
+		c.MinLen = 0
+	}
 }
 
 // labels copies the names of the outputs, and returns their number.

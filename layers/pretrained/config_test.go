@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -179,6 +181,52 @@ func TestSeveral(t *testing.T) {
 	wantError(t, "another problem", failure(ReadConfig(folder(bertScore(`"num_labels": 2, "problem_type": "regression"`)))), "single_label_classification")
 }
 
+// dense returns the files of a folder with a Dense module, and perhaps more modules.
+func dense(config, more string) []string {
+	return []string{"modules.json", `[{"path": "", "type": "a.Transformer"}, {"path": "1", "type": "a.Pooling"}, {"path": "2", "type": "a.Dense"}` + more + `]`,
+		"1/config.json", "{}", "2/config.json", config}
+}
+
+// TestDense opens and saves a folder with a Dense module, and refuses sizes that don't fit.
+func TestDense(t *testing.T) {
+	f := tamper(t, "bert-states") // its width is 16
+	with := func(config string, rows, columns int) error {
+		others := dense(config, "")
+		for i := 0; i < len(others); i += 2 {
+			f.put(others[i], others[i+1])
+		}
+		f.put("2/model.safetensors", file(t, safetensors.Tensor{Name: "linear.weight", Shape: []int{rows, columns}, Data: make([]float32, rows*columns)}))
+		m, err := OpenFS(f.MapFS, tensor.Float64)
+		if err == nil {
+			dir := t.TempDir()
+			m.Params.Get("dense.weight").Value.Float64s()[5] = 7
+			must.Do(t, Save(dir, m.Config, m.Params))
+			for i := 0; i < len(others); i += 2 {
+				must.Do(t, os.MkdirAll(filepath.Dir(dir+"/"+others[i]), 0o777))
+				must.Do(t, os.WriteFile(dir+"/"+others[i], []byte(others[i+1]), 0o666))
+			}
+			again := must.Get(Open(dir, tensor.Float64))(t)
+			if again.Dense == nil || again.Dense.Weight.Value.Float64s()[5] != 7 || len(again.Ignored) > 0 {
+				t.Errorf("saved and opened again: %v, ignored %q", again.Dense, again.Ignored)
+			}
+		}
+		return err
+	}
+	wantError(t, "a fitting one", with(`{"in_features": 16, "out_features": 3, "bias": false}`, 3, 16), "")
+	for config, want := range map[string]string{
+		`{"in_features": 15, "out_features": 3, "bias": false}`: "2/config.json: in_features must be 16, the width of the model, got 15",
+		`{"out_features": 0, "bias": false}`:                    "2/config.json: out_features must be from 1 to 65536, got 0",
+		`{"out_features": 65537, "bias": false}`:                "out_features must be from 1 to 65536, got 65537",
+		`{"bias": false}`:                                       "out_features must be from 1",
+		`{"out_features": 4, "bias": false}`:                    `"linear.weight" must have shape (4, 16), got (3, 16)`,
+		`{"out_features": 3}`:                                   `missing: "linear.bias"`,
+	} {
+		wantError(t, config, with(config, 3, 16), want)
+	}
+	delete(f.MapFS, "2/model.safetensors")
+	wantError(t, "no weights", failure(OpenFS(f.MapFS, tensor.Float32)), "there are no weights")
+}
+
 func TestUnsupported(t *testing.T) {
 	pooling := func(config string) []string {
 		return []string{"modules.json", `[{"path": "", "type": "a.Transformer"}, {"path": "1", "type": "a.Pooling"}]`, "1/config.json", config}
@@ -187,7 +235,7 @@ func TestUnsupported(t *testing.T) {
 		key, config string
 		others      []string
 	}{
-		{"model_type", `{"model_type": "umt5"}`, nil},
+		{"model_type", `{"model_type": "udop"}`, nil},
 		{"feed_forward_proj", `{"model_type": "t5", "feed_forward_proj": "gated-mish"}`, nil},
 		{"architectures", `{"model_type": "bart", "architectures": ["BartModel"]}`, nil},
 		{"decoder_attention_heads", `{"model_type": "bart", "encoder_attention_heads": 8}`, nil},
@@ -236,6 +284,11 @@ func TestUnsupported(t *testing.T) {
 		{"classifier_pooling", `{"model_type": "modernbert", "classifier_pooling": "max"}`, nil},
 		{"num_beams", `{"model_type": "llama"}`, []string{"generation_config.json", `{"num_beams": 4}`}},
 		{"type", `{"model_type": "llama"}`, []string{"modules.json", `[{"path": "", "type": "a.Transformer"}, {"path": "1", "type": "a.Dense"}]`}},
+		{"type", `{"model_type": "llama"}`, dense(`{"out_features": 3}`, `, {"path": "2", "type": "a.Dense"}`)},
+		{"use_residual", `{"model_type": "llama"}`, dense(`{"out_features": 3, "use_residual": true}`, "")},
+		{"module_output_name", `{"model_type": "llama"}`, dense(`{"out_features": 3, "module_output_name": "other"}`, "")},
+		{"activation_function", `{"model_type": "llama"}`, dense(`{"out_features": 3, "activation_function": "torch.nn.modules.activation.Hardtanh"}`, "")},
+		{"activation_function", `{"model_type": "llama"}`, dense(`{"out_features": 3, "activation_function": "mine.Tanh"}`, "")},
 		{"pooling_mode", `{"model_type": "llama"}`, pooling(`{"pooling_mode_max_tokens": true}`)},
 		{"pooling_mode", `{"model_type": "llama"}`, pooling(`{"pooling_mode": ["cls", "mean"]}`)},
 		{"include_prompt", `{"model_type": "llama"}`, pooling(`{"include_prompt": false}`)},
@@ -310,14 +363,15 @@ func TestGenerationConfig(t *testing.T) {
 func TestSearch(t *testing.T) {
 	for _, test := range []struct {
 		config, generation string
-		want               Search
+		want               decode.BeamOptions
+		start, length      int
 	}{
-		{`{"model_type": "t5", "bos_token_id": 8}`, "", Search{Start: 8, First: -1, Beams: 1, LengthPenalty: 1}},
-		{`{"model_type": "bart", "num_beams": 5, "early_stopping": true}`, "", Search{Start: 2, First: -1, Last: []int{2}, Beams: 5, LengthPenalty: 1, Stop: "early"}},
+		{`{"model_type": "t5", "bos_token_id": 8}`, "", decode.BeamOptions{Width: 1, LengthPenalty: 1, Ends: decode.EndLikely}, 8, 0},
+		{`{"model_type": "bart", "num_beams": 5, "early_stopping": true}`, "", decode.BeamOptions{Width: 5, LengthPenalty: 1, Ends: decode.EndFull, Rules: decode.Rules{ForceLast: []int{2}}}, 2, 0},
 		{`{"model_type": "mbart", "decoder_start_token_id": 7}`, `{"num_beams": 4, "length_penalty": 2.5, "early_stopping": "never", "no_repeat_ngram_size": 3,
 			"bad_words_ids": [[4], [5, 6]], "forced_bos_token_id": 9, "forced_eos_token_id": [2, 3], "max_length": 200, "max_new_tokens": 60}`,
-			Search{Start: 7, First: 9, Last: []int{2, 3}, Beams: 4, LengthPenalty: 2.5, Stop: "never", NoRepeat: 3, BadWords: [][]int{{4}, {5, 6}}, MaxLen: 200, MaxTokens: 60}},
-		{`{"model_type": "marian"}`, `{"decoder_start_token_id": 3, "early_stopping": false, "bad_words_ids": null}`, Search{Start: 3, First: -1, Beams: 1, LengthPenalty: 1}},
+			decode.BeamOptions{Width: 4, LengthPenalty: 2.5, Rules: decode.Rules{ForceFirst: []int{9}, ForceLast: []int{2, 3}, NoRepeat: 3, BadWords: [][]int{{4}, {5, 6}}}, MaxTokens: 60}, 7, 200},
+		{`{"model_type": "marian"}`, `{"decoder_start_token_id": 3, "early_stopping": false, "bad_words_ids": null}`, decode.BeamOptions{Width: 1, LengthPenalty: 1, Ends: decode.EndLikely}, 3, 0},
 	} {
 		fsys := folder(test.config)
 		if test.generation != "" {
@@ -328,12 +382,26 @@ func TestSearch(t *testing.T) {
 		c.generation(k)
 		content := must.Get(json.Marshal(k.values))(t)
 		again := must.Get(ReadConfig(folder(test.config, generationFile, string(content))))(t)
-		if !reflect.DeepEqual(c.Search, test.want) || !reflect.DeepEqual(again.Search, test.want) {
-			t.Errorf("%s, %s:\n%+v, written as %s and read as\n%+v, want\n%+v", test.config, test.generation, c.Search, content, again.Search, test.want)
+		for _, c := range []Config{c, again} {
+			if !reflect.DeepEqual(c.Search, test.want) || c.AnswerStart != test.start || c.AnswerLen != test.length {
+				t.Errorf("%s, %s:\n%+v, start %d, length %d, want\n%+v; written as %s", test.config, test.generation, c.Search, c.AnswerStart, c.AnswerLen, test.want, content)
+			}
 		}
 	}
 	for generation, want := range map[string]string{
-		`{"num_beams": 0}`:             "num_beams must be at least 1, got 0",
+		`{"num_beams": 0}`:             "num_beams must be from 1 to 1024, got 0",
+		`{"num_beams": 1025}`:          "num_beams must be from 1 to 1024, got 1025",
+		`{"length_penalty": -10.5}`:    "generation_config.json: length_penalty must be from -10 to 10, got -10.5",
+		`{"length_penalty": "NaN"}`:    "length_penalty must be a finite number",
+		`{"no_repeat_ngram_size": -1}`: "no_repeat_ngram_size must be a whole number from 0",
+		`{"bad_words_ids": [[3, -1]]}`: "bad_words_ids must be a list of lists of token ids",
+
+		`{"decoder_start_token_id": 32128}`:    "generation_config.json: decoder_start_token_id must be below 32128, the size of the vocabulary, got 32128",
+		`{"forced_bos_token_id": 32128}`:       "generation_config.json: forced_bos_token_id must be below 32128",
+		`{"forced_eos_token_id": [1, 40000]}`:  "generation_config.json: forced_eos_token_id must be below 32128",
+		`{"bad_words_ids": [[1], [2, 32128]]}`: "generation_config.json: bad_words_ids must be below 32128",
+
+		`{"early_stopping": []}`:       `early_stopping must be true, false or "never", got []`,
 		`{"early_stopping": "always"}`: `early_stopping must be true, false or "never"`,
 		`{"bad_words_ids": [3]}`:       "bad_words_ids must be a list of lists of token ids",
 		`{"bad_words_ids": [[]]}`:      "bad_words_ids must be a list of lists of token ids",
@@ -341,6 +409,18 @@ func TestSearch(t *testing.T) {
 		`{"max_length": -3}`:           "max_length must be a whole number",
 	} {
 		wantError(t, generation, failure(ReadConfig(folder(`{"model_type": "t5"}`, generationFile, generation))), want)
+	}
+	const marian = `{"model_type": "marian", "pad_token_id": 8, "vocab_size": 9, "share_encoder_decoder_embeddings": false, `
+	wantError(t, "a start", failure(ReadConfig(folder(marian+`"decoder_start_token_id": 9}`))), "config.json: decoder_start_token_id must be below 9, the size of the vocabulary, got 9")
+	wantError(t, "a larger vocabulary", failure(ReadConfig(folder(marian+`"decoder_vocab_size": 10, "decoder_start_token_id": 9}`))), "")
+	wantError(t, "a start of a classifier", failure(ReadConfig(folder(`{"model_type": "bart", "architectures": ["BartForSequenceClassification"], "decoder_start_token_id": 50265}`))), "config.json: decoder_start_token_id must be below 50265")
+}
+
+// TestLackingTokens reads ids of special tokens that no text has.
+func TestLackingTokens(t *testing.T) {
+	c := must.Get(ReadConfig(folder(`{"model_type": "llama", "vocab_size": 5, "bos_token_id": 5, "pad_token_id": 6}`, generationFile, `{"eos_token_id": [4, 5]}`)))(t)
+	if c.Start != -1 || c.Pad != -1 || !slices.Equal(c.End, []int{4}) {
+		t.Errorf("got %d, %d and %v, want -1, -1 and [4]", c.Start, c.Pad, c.End)
 	}
 }
 
@@ -351,12 +431,12 @@ func TestPrefixes(t *testing.T) {
 		t.Errorf("%v, %q, want %v", c.Prompts, c.Prompt, want)
 	}
 	for task, want := range map[string][2]int{"summarization": {4, 0}, "other": {1, 5}, "prefix": {1, 0}} {
-		if got := must.Get(c.For(task))(t); got.Search.Beams != want[0] || got.MinLen != want[1] {
-			t.Errorf("%s: got %d beams and a least length of %d, want %d", task, got.Search.Beams, got.MinLen, want)
+		if got := must.Get(c.For(task))(t); got.Search.Width != want[0] || got.MinLen != want[1] {
+			t.Errorf("%s: got %d beams and a least length of %d, want %d", task, got.Search.Width, got.MinLen, want)
 		}
 	}
 	c = must.Get(ReadConfig(folder(`{"model_type": "t5", "task_specific_params": {"x": {"num_beams": 0}, "y": {"num_beam_groups": 2}}}`)))(t)
-	wantError(t, "no beam", failure(c.For("x")), "num_beams must be at least 1")
+	wantError(t, "no beam", failure(c.For("x")), "num_beams must be from 1")
 	wantError(t, "groups of beams", failure(c.For("y")), "num_beam_groups 2")
 	wantError(t, "a list", failure(ReadConfig(folder(`{"model_type": "t5", "task_specific_params": [1]}`))), "task_specific_params must be an object")
 	wantError(t, "a number", failure(ReadConfig(folder(`{"model_type": "t5", "prefix": 1}`))), "prefix must be a string")
@@ -373,14 +453,14 @@ func TestBarredTokens(t *testing.T) {
 		{`{"suppress_tokens": [3, 4], "begin_suppress_tokens": [5], "min_length": 9, "min_new_tokens": 0}`, 0, 0},
 	} {
 		c, err := ReadConfig(folder(`{"model_type": "llama"}`, generationFile, test.generation))
-		if err != nil || !slices.Equal(c.Suppress, []int{3, 4}) || !slices.Equal(c.SuppressFirst, []int{5}) || c.MinTokens != test.tokens || c.MinLen != test.n {
+		if err != nil || !slices.Equal(c.Search.Suppress, []int{3, 4}) || !slices.Equal(c.Search.SuppressFirst, []int{5}) || c.Search.MinTokens != test.tokens || c.MinLen != test.n {
 			t.Errorf("%s: %+v, %v", test.generation, c, err)
 		}
 		k := newKeys()
 		c.generation(k)
 		content, err := json.Marshal(k.values)
 		again, wrong := ReadConfig(folder(`{"model_type": "llama"}`, generationFile, string(content)))
-		if err != nil || wrong != nil || !slices.Equal(again.Suppress, c.Suppress) || again.MinTokens != c.MinTokens || again.MinLen != c.MinLen {
+		if err != nil || wrong != nil || !slices.Equal(again.Search.Suppress, c.Search.Suppress) || again.Search.MinTokens != c.Search.MinTokens || again.MinLen != c.MinLen {
 			t.Errorf("%s is written as %s: %+v, %v", test.generation, content, again, cmp.Or(err, wrong))
 		}
 	}

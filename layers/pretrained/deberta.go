@@ -12,7 +12,7 @@ import (
 var deberta = architecture{
 	class: "DebertaForMaskedLM", prefix: "deberta.", heads: debertaHeads,
 	defaults: `{"vocab_size": 50265, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072, ` + debertaDefaults,
-	model:    withoutKeyBias(postNormModel),
+	model:    changed(postNormModel, func(m *layers.ModelConfig) { m.Block.Attention.NoKeyBias = true }),
 	config: func(k *keys, c *Config) {
 		k.debertaModel(c)
 		d := k.distances(c, true)
@@ -86,11 +86,6 @@ var debertaHeads = joined(tokenHeads, map[string][]string{
 	},
 	"classes": {"transform.linear pooler.dense", "head classifier"},
 })
-
-func withoutKeyBias(m layers.ModelConfig) layers.ModelConfig {
-	m.Block.Attention.NoKeyBias = true
-	return m
-}
 
 // debertaModel copies the keys that both architectures share, except positions. The classifier reads the first token.
 func (k *keys) debertaModel(c *Config) {

@@ -114,9 +114,7 @@ func (k *keys) deepseek(c *Config) *layers.ExpertsConfig {
 	switch x.Shared = shared * f.Hidden; {
 	case x.Top < 1 && k.values["num_experts_per_tok"] != nil:
 		k.invalid("num_experts_per_tok", "a whole number from 1")
-	case m.Layers > maxCount:
-		k.fail(fmt.Errorf("there can be at most %d layers, got %d", maxCount, m.Layers))
-	case !k.writing && first > 0:
+	case !k.writing && first > 0 && k.perLayer(m) != nil:
 		v := layers.BlockVariant{FeedForward: &dense}
 		for i := range min(first, m.Layers) {
 			v.Blocks = append(v.Blocks, i)

@@ -18,21 +18,33 @@ const (
 )
 
 // Files returns the names of the files with a folder's weights: model.safetensors, the files that
-// model.safetensors.index.json lists, or the only safetensors file, whatever its name. It returns an error if there is
+// model.safetensors.index.json lists, or the only safetensors file, whatever its name; and the file of a Dense module. It returns an error if there is
 // neither, or if a listed file is missing or lies in another folder. PyTorch's pickles are never read, because opening
 // a pickle can run any program; the error says how to convert them.
 func Files(fsys fs.FS) ([]string, error) {
-	_, folder, err := readModules(fsys)
+	modules, folder, err := readModules(fsys)
 	if err != nil {
 		return nil, err
 	}
+	files, err := filesIn(fsys, folder)
+	for _, m := range modules {
+		if err == nil && m.kind == "Dense" {
+			var own []string
+			own, err = filesIn(fsys, m.path)
+			files = append(files, own...)
+		}
+	}
+	return files, err
+}
+
+func filesIn(fsys fs.FS, folder string) ([]string, error) {
 	if exists(fsys, path.Join(folder, weights)) {
 		return []string{path.Join(folder, weights)}, nil
 	}
 	var list struct {
 		Files map[string]string `json:"weight_map"`
 	}
-	err = readJSON(fsys, path.Join(folder, index), maxIndex, &list)
+	err := readJSON(fsys, path.Join(folder, index), maxIndex, &list)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		other, err := fs.Glob(fsys, path.Join(folder, "*.safetensors"))

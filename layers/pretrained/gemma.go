@@ -59,9 +59,7 @@ const gemmaDefaults = `"hidden_size": 2304, "intermediate_size": 9216, "num_hidd
 	"head_dim": 256, "hidden_activation": "gelu_pytorch_tanh", "rms_norm_eps": 1e-6, "query_pre_attn_scalar": 256, "sliding_window": 4096,
 	"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2, "tie_word_embeddings": true}`
 
-var gemmaModel = layers.ModelConfig{NoBias: true, EmbeddingScale: 1, Block: layers.BlockConfig{
-	Attention: gatedModel.Block.Attention, FeedForward: gatedModel.Block.FeedForward, Norm: gatedModel.Block.Norm, OutputNorm: true,
-}}
+var gemmaModel = changed(gatedModel, func(m *layers.ModelConfig) { m.Block.OutputNorm = true })
 
 // gemma copies the keys that Gemma 2 and 3 share, except positions, and returns the window.
 func (k *keys) gemma(c *Config) *layers.Window {

@@ -9,9 +9,9 @@ var glm4 = architecture{
 	defaults: `{"vocab_size": 151552, "hidden_size": 4096, "intermediate_size": 13696, "num_hidden_layers": 40, "num_attention_heads": 32,
 		"num_key_value_heads": 2, "head_dim": 128, "hidden_act": "silu", "max_position_embeddings": 131072, "rms_norm_eps": 1.5625e-7,
 		"partial_rotary_factor": 0.5, "attention_bias": true, "pad_token_id": 151329, "eos_token_id": [151329, 151336, 151338]}`,
-	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1, Positions: layers.Rotary{Interleaved: true}, Block: layers.BlockConfig{
-		Attention: layers.AttentionConfig{OutputBias: new(bool)}, FeedForward: gatedModel.Block.FeedForward, Norm: gatedModel.Block.Norm, OutputNorm: true,
-	}},
+	model: changed(deepseekModel, func(m *layers.ModelConfig) {
+		m.Block.Attention, m.Block.OutputNorm = layers.AttentionConfig{OutputBias: new(bool)}, true
+	}),
 	classifier: lastToken, heads: joined(textHeads, scoreTags),
 	names: append([]string{
 		"blocks.{i}.norm1out layers.{i}.post_self_attn_layernorm", "blocks.{i}.norm2out layers.{i}.post_mlp_layernorm",

@@ -41,15 +41,12 @@ var gptNeo = architecture{
 // attentionTypes copies which blocks have a window, as layerTypes does. In attention_types, a list such as
 // [[["global", "local"], 12]] gives kinds, and how often they repeat.
 func (k *keys) attentionTypes(m *layers.ModelConfig, window *layers.Window) {
-	kinds := map[string]string{fullAttention: "global", slidingAttention: "local"}
+	kinds := map[bool]string{false: "global", true: "local"}
 	p := &keys{values: map[string]any{}, writing: k.writing}
 	if k.writing {
-		p.layerTypes(m, window, nil, nil)
-		k.fail(p.err)
-		types, _ := p.values["layer_types"].([]string)
 		groups := []any{}
-		for _, kind := range types {
-			groups = append(groups, []any{[]string{kinds[kind]}, 1})
+		for _, local := range p.slidingLayers(m, nil) {
+			groups = append(groups, []any{[]string{kinds[local]}, 1})
 		}
 		k.values["attention_types"] = groups
 		return

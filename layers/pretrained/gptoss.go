@@ -17,9 +17,9 @@ var gptOss = architecture{
 		"rope_parameters": {"rope_type": "yarn", "factor": 32, "beta_fast": 32, "beta_slow": 1, "truncate": false,
 			"original_max_position_embeddings": 4096}, "rope_theta": 150000}`,
 	aliases: map[string]string{"num_experts": "num_local_experts"},
-	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1, Block: layers.BlockConfig{
-		Attention: layers.AttentionConfig{Sinks: true}, FeedForward: layers.FeedForwardConfig{Gated: true}, Norm: gatedModel.Block.Norm,
-	}},
+	model: changed(gatedModel, func(m *layers.ModelConfig) {
+		m.Block.Attention, m.Block.FeedForward = layers.AttentionConfig{Sinks: true}, layers.FeedForwardConfig{Gated: true}
+	}),
 	classifier: lastToken, heads: joined(textHeads, scoreTags),
 	names: append([]string{
 		"blocks.{i}.attention.sinks layers.{i}.self_attn.sinks", "blocks.{i}.feedforward.router layers.{i}.mlp.router",

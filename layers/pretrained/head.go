@@ -111,8 +111,8 @@ func (c *Config) setHead(k *keys, name string, a architecture) {
 		classifier = *c.Classifier
 	}
 	if s := c.Sequence; s != nil {
-		classifier.Decoder = &layers.RereadConfig{Layers: s.DecoderLayers, Start: c.Search.Start}
-		if name == "classes" && c.Search.Start < 0 {
+		classifier.Decoder = &layers.RereadConfig{Layers: s.DecoderLayers, Start: c.AnswerStart}
+		if name == "classes" && c.AnswerStart < 0 {
 			k.invalid("decoder_start_token_id", "the id of a token")
 		}
 	}

@@ -198,8 +198,8 @@ func TestTamperedSequence(t *testing.T) {
 		{"t5", "gates", set("is_gated_act", "true"), "but the files hold"},
 		{"t5-gated", "no gates", set("is_gated_act", "false"), `missing: "encoder.block.0.layer.1.DenseReluDense.wi.weight"`},
 		{"t5", "no head", set("tie_word_embeddings", "false"), `the tensor "lm_head.weight" is missing`},
-		{"t5", "an odd number of buckets", set("relative_attention_num_buckets", "7"), "the same number for each direction, got 7"},
-		{"t5", "no buckets", set("relative_attention_num_buckets", "0"), "relative_attention_num_buckets must be above 0"},
+		{"t5", "an odd number of buckets", set("relative_attention_num_buckets", "7"), "relative_attention_num_buckets must be an even number from 4, got 7"},
+		{"t5", "no buckets", set("relative_attention_num_buckets", "0"), "relative_attention_num_buckets must be an even number from 4, got 0"},
 		{"t5", "more buckets than distances", set("relative_attention_num_buckets", "32"), "relative_attention_max_distance must be above half"},
 		{"t5", "two billion buckets", func(f *tampered) {
 			f.set("relative_attention_num_buckets", "2147483646")

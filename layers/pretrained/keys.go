@@ -15,6 +15,7 @@ import (
 	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
 )
 
 // An UnsupportedError says that a folder has a setting that this package can't honour.
@@ -159,7 +160,7 @@ type (
 	ids    []int   // one token id or a list of them; negative ids mean none
 	id     int     // null for −1; the first of a list
 	signed int     // a whole number, also below 0
-	stop   string  // true for "early", and false for none
+	ends   decode.BeamEnd
 	lists  [][]int // of token ids
 )
 
@@ -214,11 +215,8 @@ func written(v any) any {
 		}
 	case *signed:
 		return int(*v)
-	case *stop:
-		if *v == "never" {
-			return *v
-		}
-		return *v == "early"
+	case *ends:
+		return []any{decode.EndSure: "never", decode.EndLikely: false, decode.EndFull: true}[*v]
 	case *lists:
 		return *v
 	case *layers.Activation:
@@ -285,20 +283,16 @@ func (k *keys) read(name string, value, v any) {
 		*v = id(append(list, -1)[0])
 	case *signed:
 		want = set(v, signed(n), whole, "a whole number")
-	case *stop:
-		x, _ := value.(string)
-		early, ok := value.(bool)
-		if early {
-			x = "early"
-		}
-		want = set(v, stop(x), ok || x == "never", `true, false or "never"`)
+	case *ends:
+		end, ok := map[string]decode.BeamEnd{`"never"`: decode.EndSure, "false": decode.EndLikely, "true": decode.EndFull}[show(value)]
+		want = set(v, ends(end), ok, `true, false or "never"`)
 	case *lists:
 		*v = nil
 		for _, element := range list {
 			var row ids
-			_, ok := element.([]any)
+			all, ok := element.([]any)
 			k.read(name, element, &row)
-			*v, isList = append(*v, row), isList && ok && len(row) > 0
+			*v, isList = append(*v, row), isList && ok && len(row) > 0 && len(row) == len(all)
 		}
 		want = set(v, *v, isList, "a list of lists of token ids")
 	case *layers.Activation:

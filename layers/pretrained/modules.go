@@ -14,6 +14,9 @@ import (
 // A module is an entry of modules.json, which sentence-transformers writes.
 type module struct{ path, kind string }
 
+// kinds lists the modules that open, in their order.
+var kinds = []string{"Transformer", "Pooling", "Dense", "Normalize"}
+
 // readModules reads modules.json, if there is one, and returns the folder of the transformer, "." by default.
 func readModules(fsys fs.FS) (list []module, folder string, err error) {
 	var entries []map[string]any
@@ -31,8 +34,9 @@ func readModules(fsys fs.FS) (list []module, folder string, err error) {
 		if !fs.ValidPath(m.path) {
 			k.invalid("path", "a folder in this folder")
 		}
-		if i := len(list); i > 2 || m.kind != []string{"Transformer", "Pooling", "Normalize"}[i] {
-			k.fail(unsupported("type", m.kind, "Transformer, Pooling and Normalize, in this order"))
+		i, place := len(list), slices.Index(kinds, m.kind)
+		if place < 0 || i < 2 && place != i || i > 0 && place <= slices.Index(kinds, list[i-1].kind) {
+			k.fail(unsupported("type", m.kind, "Transformer, Pooling, and perhaps Dense and Normalize, each once, in this order"))
 		}
 		list = append(list, m)
 	}
@@ -63,15 +67,19 @@ func (c *Config) readSentence(fsys fs.FS, modules []module, k *keys) error {
 		k.only("default_prompt_name", nil)
 		c.readActivation(k, "activation_fn")
 	case kind == "SentenceTransformer":
-		if len(modules) > 1 {
-			if err := c.readPooling(readKeys(fsys, path.Join(modules[1].path, configFile), false)); err != nil {
-				return err
+		for _, m := range modules[1:] {
+			own := readKeys(fsys, path.Join(m.path, configFile), m.kind == "Normalize")
+			switch m.kind {
+			case "Pooling":
+				c.readPooling(own)
+			case "Dense":
+				c.dense = m.path
+				c.readDense(own)
+			default:
+				c.Normalize = true
 			}
-		}
-		if c.Normalize = len(modules) > 2; c.Normalize {
-			norm := readKeys(fsys, path.Join(modules[2].path, configFile), true)
-			if norm.refuse("Normalize"); norm.err != nil {
-				return norm.done()
+			if own.refuse(m.kind); own.err != nil {
+				return own.done()
 			}
 		}
 	default:
@@ -157,7 +165,7 @@ var poolings = map[string]layers.Pooling{
 }
 
 // readPooling reads the config.json of a Pooling module.
-func (c *Config) readPooling(k *keys) error {
+func (c *Config) readPooling(k *keys) {
 	k.only("include_prompt", true)
 	var modes []string
 	for name, value := range k.values {
@@ -177,6 +185,23 @@ func (c *Config) readPooling(k *keys) error {
 	if c.Pooling = pooling; !known || len(modes) > 1 {
 		k.fail(unsupported("pooling_mode", fmt.Sprint(modes), "one of cls, mean and lasttoken"))
 	}
-	k.refuse("Pooling")
-	return k.done()
+}
+
+// readDense reads the config.json of a Dense module.
+func (c *Config) readDense(k *keys) {
+	d, in, name := &DenseConfig{}, c.Model.Dim, "torch.nn.Tanh"
+	k.copy("in_features", &in, "out_features", &d.Width, "bias", (*not)(&d.NoBias), "activation_function", &name)
+	function := name[strings.LastIndexByte(name, '.')+1:]
+	activation, ok := activations.Get(strings.ToLower(function))
+	if function != "Identity" {
+		d.Activation = &activation
+	}
+	switch c.Dense = d; {
+	case in != c.Model.Dim:
+		k.invalid("in_features", fmt.Sprintf("%d, the width of the model", c.Model.Dim))
+	case d.Width < 1 || d.Width > 1<<16:
+		k.invalid("out_features", fmt.Sprint("from 1 to ", 1<<16))
+	case !strings.HasPrefix(name, "torch.") || !ok && function != "Identity":
+		k.fail(unsupported("activation_function", name, "torch.nn.Identity, or Tanh, ReLU, GELU, SiLU or Sigmoid in its place"))
+	}
 }

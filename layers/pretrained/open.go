@@ -28,6 +28,7 @@ type Model struct {
 	Encoder    *layers.Encoder
 	Classifier *layers.SequenceClassifier
 	Sequence   *layers.EncoderDecoder // hides Config.Sequence
+	Dense      *layers.Linear         // without the activation of Config.Dense, which it hides; nil for none
 	Ignored    []string               // tensors in the files that hold no parameter of the model
 }
 
@@ -82,6 +83,9 @@ func (c Config) Open(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
 	default:
 		m.Encoder, err = layers.NewEncoder(p.Blank(), c.Model)
 	}
+	if d := c.Dense; d != nil && err == nil {
+		m.Dense, err = layers.NewLinear(p.Blank().Scope("dense"), c.Model.Dim, d.Width, layers.LinearConfig{NoBias: d.NoBias})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("config.json: %w", err)
 	}
@@ -95,7 +99,8 @@ func (c Config) Open(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
 
 // Load loads the weights of the folder from which ReadConfig read c into the parameters p of the model. Parameters for
 // which drop, unless it is nil, returns true keep their values. Load returns an error if the weights don't fit, or if
-// there are weights in front of the head that c has no layer for.
+// there are weights in front of the head that c has no layer for. Parameters without blocks, such as a head's, are loaded
+// alone.
 func (c Config) Load(fsys fs.FS, p *layers.Params, drop func(name string, shape []int) bool) (report layers.LoadReport, err error) {
 	files, err := Files(fsys)
 	if err != nil {
@@ -113,20 +118,10 @@ func (c Config) Load(fsys fs.FS, p *layers.Params, drop func(name string, shape 
 	if report, err = p.LoadFS(fsys, files, layers.LoadOptions{Tensors: table, Ignore: true, Partial: drop != nil}); err != nil {
 		return report, err
 	}
+	if !slices.ContainsFunc(p.All(), func(q *layers.Param) bool { return strings.Contains(q.Name, "blocks.") }) {
+		return report, nil
+	}
 	return report, c.checkUnused(report.Unused)
-}
-
-// LoadPart is like Load for parameters p that are only a part of the model, such as its head.
-func (c Config) LoadPart(fsys fs.FS, p *layers.Params) (report layers.LoadReport, err error) {
-	files, err := Files(fsys)
-	if err != nil {
-		return report, err
-	}
-	table, err := c.tensors(p)
-	if err != nil {
-		return report, err
-	}
-	return p.LoadFS(fsys, files, layers.LoadOptions{Tensors: table, Ignore: true})
 }
 
 // Untied returns c or, if the files of a tied model have weights of the head that differ from the embeddings, the

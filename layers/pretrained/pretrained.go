@@ -45,6 +45,7 @@ var architectures = choices.Table[architecture]{
 	{Name: "cohere2", Value: cohere2},
 	{Name: "t5", Value: t5},
 	{Name: "mt5", Value: mt5},
+	{Name: "umt5", Value: umt5},
 	{Name: "bart", Value: bart},
 	{Name: "mbart", Value: mbart},
 	{Name: "marian", Value: marian},

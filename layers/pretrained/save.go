@@ -19,7 +19,7 @@ import (
 )
 
 // Save writes a model to a folder that the reference library, transformers, opens: config.json, model.safetensors and,
-// for text, generation_config.json. It makes the folder if there is none. The parameters p are those of the model that
+// for text, generation_config.json. The weights of a Dense go to its own folder, from where ReadConfig read c. It makes the folder if there is none. The parameters p are those of the model that
 // Config.Open makes for c. If c.Type is empty, Save chooses the first architecture that has the settings of c.Model, or
 // that can compute the same with other weights. In the latter case, a scale of the embeddings and the bias of a head
 // after a LayerNorm become parts of matrices, so results differ by rounding.
@@ -45,9 +45,6 @@ func Save(dir string, c Config, p *layers.Params) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
 	if err := k.writeFile(filepath.Join(dir, configFile)); err != nil {
 		return err
 	}
@@ -58,15 +55,28 @@ func Save(dir string, c Config, p *layers.Params) error {
 			return err
 		}
 	}
-	return p.SaveTensors(filepath.Join(dir, weights), tensors, map[string]string{"format": "pt"})
+	save := func(folder string, dense bool) error {
+		for i, t := range tensors {
+			tensors[i].Elsewhere = dense != strings.HasPrefix(t.Params[0], "dense.")
+		}
+		return cmp.Or(os.MkdirAll(folder, 0o777), p.SaveTensors(filepath.Join(folder, weights), tensors, map[string]string{"format": "pt"}))
+	}
+	if err = save(dir, false); err == nil && p.Get("dense.weight") != nil {
+		var place string
+		if place, err = filepath.Rel(c.Folder, c.dense); err == nil {
+			err = save(filepath.Join(dir, place), true)
+		}
+	}
+	return err
 }
 
 // newKeys returns keys for writing.
 func newKeys() *keys { return &keys{values: map[string]any{}, writing: true} }
 
+// writeFile writes the members, and makes the folder if there is none.
 func (k *keys) writeFile(path string) error {
 	content, err := json.MarshalIndent(k.values, "", "  ")
-	if err != nil {
+	if err = cmp.Or(err, os.MkdirAll(filepath.Dir(path), 0o777)); err != nil {
 		return err
 	}
 	return atomicfile.WriteFile(path, func(w io.Writer) error {
@@ -119,7 +129,7 @@ func (c Config) write(dtype tensor.Dtype) (*keys, error) {
 	w, k := c, newKeys()
 	if c.Classifier != nil && c.Classifier.Decoder != nil {
 		d := c.Classifier.Decoder
-		w.Sequence, w.Search.Start = &layers.EncoderDecoderConfig{DecoderLayers: d.Layers, Shared: true}, d.Start
+		w.Sequence, w.AnswerStart = &layers.EncoderDecoderConfig{DecoderLayers: d.Layers, Shared: true}, d.Start
 	}
 	k.values["model_type"], k.values["dtype"], k.values["architectures"] = c.Type, dtype.String(), []string{a.classFor(c.Head)}
 	w.windows(func(w **layers.Window) {

@@ -3,28 +3,12 @@ package pretrained
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
 )
-
-// A Search says how generation_config.json searches for an answer.
-type Search struct {
-	Start int   // id of the token in front of an answer; −1 if no file says it
-	First int   // id of the first token of every answer; −1 for any
-	Last  []int // ids of the tokens that may end an answer of the greatest length; nil for any
-
-	Beams         int     // number of answers that a search follows; 1 takes the likeliest token each time
-	LengthPenalty float64 // power of an answer's length by which the sum of its log probabilities is divided
-	Stop          string  // "early": when Beams answers have ended; "never": when no better one is possible; empty: when none is likely
-
-	NoRepeat int     // no answer has the same tokens twice in a row of this length; 0 for no limit
-	BadWords [][]int // sequences of tokens that no answer has
-
-	Renormalize bool // the probabilities of tokens that may come next add up to 1, also if other tokens may not come
-
-	MaxTokens int // greatest number of new tokens; 0 if the file doesn't say
-	MaxLen    int // the same, counting Start too; 0 if the file doesn't say, or says MaxTokens
-}
 
 // sequence copies the keys that all encoders with a decoder have, and returns their settings.
 func (k *keys) sequence(c *Config) *layers.EncoderDecoderConfig {
@@ -33,9 +17,9 @@ func (k *keys) sequence(c *Config) *layers.EncoderDecoderConfig {
 	}
 	if !k.writing {
 		k.only("is_causal", true)
-		c.Sequence.Shared, c.Search = true, Search{Start: -1, First: -1}
+		c.Sequence.Shared, c.AnswerStart, c.Search = true, -1, decode.BeamOptions{Width: 1, LengthPenalty: 1, Ends: decode.EndLikely}
 	}
-	k.copy("decoder_start_token_id", (*id)(&c.Search.Start))
+	k.copy("decoder_start_token_id", (*id)(&c.AnswerStart))
 	return c.Sequence
 }
 
@@ -68,10 +52,8 @@ func (c Config) For(task string) (Config, error) {
 	if k == nil {
 		return c, nil
 	}
-	c.Search.copy(k)
-	if k.copy("min_length", &c.MinLen, "min_new_tokens", &c.MinTokens); k.get("min_new_tokens") != nil {
-		c.MinLen = 0
-	}
+	c.search(k)
+	c.least(k)
 	if k.refuse(generationFile); k.err != nil {
 		return c, fmt.Errorf("task_specific_params, %.100q: %w", task, k.done())
 	}
@@ -99,21 +81,42 @@ func (c Config) decoderLayers() int {
 // search copies the members of generation_config.json that only models for sequences have.
 func (c *Config) search(k *keys) {
 	s := &c.Search
-	if !k.writing {
-		s.Beams, s.LengthPenalty = 1, 1
+	first := append(slices.Clip(s.ForceFirst), -1)[0]
+	k.copy("decoder_start_token_id", (*id)(&c.AnswerStart), "forced_bos_token_id", (*id)(&first), "forced_eos_token_id", (*ids)(&s.ForceLast),
+		"num_beams", &s.Width, "length_penalty", &s.LengthPenalty, "early_stopping", (*ends)(&s.Ends), "no_repeat_ngram_size", &s.NoRepeat,
+		"bad_words_ids", (*lists)(&s.BadWords), "renormalize_logits", &s.Renormalize, "max_new_tokens", (*zero)(&s.MaxTokens), "max_length", (*zero)(&c.AnswerLen))
+	if s.ForceFirst = nil; first >= 0 {
+		s.ForceFirst = []int{first}
 	}
-	s.copy(k)
-	if !k.writing && s.Start < 0 {
-		s.Start = c.Start
+	c.checkSearch(k)
+}
+
+// maxBeams is the largest num_beams, as in package train/model.
+const maxBeams = 1 << 10
+
+// checkSearch keeps an error if no search for answers can use one of its settings.
+func (c *Config) checkSearch(k *keys) {
+	s, vocab := &c.Search, c.answerVocab()
+	for _, wanted := range []struct {
+		key string
+		ids []int
+	}{{"decoder_start_token_id", []int{c.AnswerStart}}, {"forced_bos_token_id", s.ForceFirst}, {"forced_eos_token_id", s.ForceLast}, {"bad_words_ids", slices.Concat(s.BadWords...)}} {
+		if len(wanted.ids) > 0 && slices.Max(wanted.ids) >= vocab {
+			k.invalid(wanted.key, fmt.Sprintf("below %d, the size of the vocabulary", vocab))
+		}
+	}
+	if s.Width < 1 || s.Width > maxBeams {
+		k.invalid("num_beams", fmt.Sprint("from 1 to ", maxBeams))
+	}
+	if math.Abs(s.LengthPenalty) > 10 { // see decode.Beam
+		k.invalid("length_penalty", "from -10 to 10")
 	}
 }
 
-// copy copies the settings of a search.
-func (s *Search) copy(k *keys) {
-	k.copy("decoder_start_token_id", (*id)(&s.Start), "forced_bos_token_id", (*id)(&s.First), "forced_eos_token_id", (*ids)(&s.Last),
-		"num_beams", &s.Beams, "length_penalty", &s.LengthPenalty, "early_stopping", (*stop)(&s.Stop), "no_repeat_ngram_size", &s.NoRepeat,
-		"bad_words_ids", (*lists)(&s.BadWords), "renormalize_logits", &s.Renormalize, "max_new_tokens", (*zero)(&s.MaxTokens), "max_length", (*zero)(&s.MaxLen))
-	if s.Beams < 1 {
-		k.invalid("num_beams", "at least 1")
+// answerVocab returns the number of tokens that an answer may have.
+func (c *Config) answerVocab() int {
+	if c.Sequence != nil {
+		return cmp.Or(c.Sequence.TargetVocab, c.Model.Vocab)
 	}
+	return c.Model.Vocab
 }

@@ -89,6 +89,7 @@ var settings = map[string][]setting{
 	"deberta-v2": {{keys: "conv_kernel_size", only: `0`}, {keys: "conv_act conv_groups", why: "belongs to the convolution that conv_kernel_size refuses"}, {keys: "cls_dropout pooler_dropout", why: "only for training"}},
 	"t5":         {{keys: "is_encoder_decoder", why: "the head says it"}},
 	"mt5":        {{keys: "is_encoder_decoder", why: "the head says it"}},
+	"umt5":       {{keys: "is_encoder_decoder", why: "the head says it"}},
 	"opt":        {{keys: "_remove_final_layer_norm", only: `false`}, {keys: "layer_norm_elementwise_affine", only: `true`}},
 	"modernbert": {{keys: "deterministic_flash_attn sparse_pred_ignore_index sparse_prediction", why: "says how the same numbers are computed, or which of them"}},
 
@@ -151,7 +152,7 @@ var settings = map[string][]setting{
 		{keys: "truncate_dim", only: `null`},
 	},
 	"Pooling":   {{keys: "embedding_dimension word_embedding_dimension", why: "repeats hidden_size"}, {keys: "include_prompt", only: `true`}},
-	"Dense":     {{keys: "activation_function bias in_features module_input_name module_output_name out_features use_residual", why: "modules.json refuses the module"}},
+	"Dense":     {{keys: "use_residual", only: `false`}, {keys: "module_input_name module_output_name", only: `"sentence_embedding"`}},
 	"Normalize": {{keys: "module_input_name module_output_name", only: `"sentence_embedding"`}},
 
 	adapter: {

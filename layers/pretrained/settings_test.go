@@ -164,7 +164,7 @@ func TestEveryKey(t *testing.T) {
 		{sentenceFile, one, llama(sentenceFile, modulesFile, pooling, "1/config.json", "{}")},
 		{"Pooling", []string{"{}", `{"pooling_mode_cls_token": true}`}, llama("1/config.json", modulesFile, pooling)},
 		{"Normalize", one, llama("2/config.json", modulesFile, all, "1/config.json", "{}")},
-		{"Dense", one, llama("2/config.json", modulesFile, all, "1/config.json", "{}")},
+		{"Dense", []string{`{"out_features": 3}`}, llama("2/config.json", modulesFile, strings.Replace(all, "a.Normalize", "a.Dense", 1), "1/config.json", "{}")},
 		{tokenizerFile, one, bert},
 		{adapter, []string{string(lora)}, openAdapter(t)},
 	} {

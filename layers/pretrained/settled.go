@@ -92,7 +92,7 @@ func settledPositions(p layers.PositionsConfig, head int) layers.PositionsConfig
 		p.Init = layers.Init{}
 		return p
 	case layers.RelativeBias:
-		return layers.RelativeBias{Buckets: cmp.Or(p.Buckets, 32), MaxDistance: cmp.Or(p.MaxDistance, 128)}
+		return layers.RelativeBias{Buckets: cmp.Or(p.Buckets, 32), MaxDistance: cmp.Or(p.MaxDistance, 128), PerBlock: p.PerBlock}
 	case layers.Disentangled:
 		p.MaxDistance, p.Init, p.Dropout = cmp.Or(p.MaxDistance, 128), layers.Init{}, 0
 		if p.Norm != nil {

@@ -24,12 +24,8 @@ var smolLM3 = architecture{
 // layersWithoutPositions copies no_rope_layers, which has a 0 for each block without positions, and layer_types, which
 // says which blocks have the sliding window.
 func (k *keys) layersWithoutPositions(m *layers.ModelConfig) {
-	if m.Layers > maxCount {
-		k.fail(fmt.Errorf("there can be at most %d layers, got %d", maxCount, m.Layers))
-		return
-	}
 	window := slidingWindow(*m)
-	used, every, rotated, types := window != nil, 4, make([]int, m.Layers), make([]string, m.Layers)
+	used, every, rotated := window != nil, 4, make([]int, len(k.perLayer(m)))
 	k.copy("use_sliding_window", &used, "sliding_window", &window)
 	if !k.writing {
 		k.copy("no_rope_layer_interval", &every)
@@ -39,13 +35,9 @@ func (k *keys) layersWithoutPositions(m *layers.ModelConfig) {
 			rotated[i] = 1
 		}
 	}
-	slides := make([]bool, m.Layers)
-	for i := range slides {
-		slides[i] = m.Block.Attention.Window != nil
-	}
 	for _, v := range m.Variants { // none while reading
 		for _, i := range v.Blocks {
-			if slides[i] = v.Window != nil; v.Positions == (layers.NoPositions{}) {
+			if v.Positions == (layers.NoPositions{}) {
 				rotated[i] = 0
 			}
 		}
@@ -54,32 +46,24 @@ func (k *keys) layersWithoutPositions(m *layers.ModelConfig) {
 		k.invalid("no_rope_layers", fmt.Sprintf("a list of %d, one for each layer", m.Layers))
 		return
 	}
-	for i := range types {
-		if types[i] = fullAttention; slides[i] || !k.writing && used && window != nil && rotated[i] == 0 {
-			types[i] = slidingAttention
-		}
-	}
-	if k.copy("layer_types", &types); k.writing {
-		return
-	}
-	if len(types) != m.Layers {
-		k.invalid("layer_types", fmt.Sprintf("a list of %d, one for each layer", m.Layers))
+	sliding := k.slidingLayers(m, func(i int) bool { return used && window != nil && rotated[i] == 0 })
+	if k.writing {
 		return
 	}
 	variants := []layers.BlockVariant{{Positions: layers.NoPositions{}}, {Window: window}, {Window: window, Positions: layers.NoPositions{}}}
-	for i, kind := range types {
-		at := 0 // 1 without positions, plus 2 with the window
+	for i, slides := range sliding {
+		if slides && window == nil {
+			k.fail(unsupported("layer_types", slidingAttention, fullAttention+", or "+slidingAttention+" with a sliding_window"))
+		}
+		kind := 0 // 1 without positions, plus 2 with the window
 		if rotated[i] == 0 {
-			at = 1
+			kind = 1
 		}
-		switch {
-		case kind == slidingAttention && window != nil:
-			at += 2
-		case kind != fullAttention:
-			k.fail(unsupported("layer_types", kind, fullAttention+", or "+slidingAttention+" with a sliding_window"))
+		if slides {
+			kind += 2
 		}
-		if at > 0 {
-			variants[at-1].Blocks = append(variants[at-1].Blocks, i)
+		if kind > 0 {
+			variants[kind-1].Blocks = append(variants[kind-1].Blocks, i)
 		}
 	}
 	for _, v := range variants {

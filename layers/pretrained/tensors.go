@@ -55,6 +55,7 @@ func (c Config) tensors(p *layers.Params) ([]layers.Tensor, error) {
 		}
 		add(line, "", "")
 	}
+	add("dense linear", "", "") // from a file of its own
 	return tensors, nil
 }
 

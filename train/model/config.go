@@ -7,6 +7,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/pretrained"
 	"github.com/heed-go/heed/train/score"
 )
 
@@ -51,6 +52,8 @@ type HeadConfig struct {
 	Pooling   layers.Pooling `json:"pooling,omitzero"`   // their mean if zero
 	Pad       *int           `json:"pad,omitzero"`       // see layers.SequenceClassifierConfig, also for Decoder
 	Normalize bool           `json:"normalize,omitzero"` // for kind embed: divide the vector by its length
+
+	Dense *pretrained.DenseConfig `json:"dense,omitzero"` // for kind embed: a layer after Pooling; nil for none
 
 	Decoder *layers.RereadConfig `json:"decoder,omitzero"`
 }

@@ -188,7 +188,7 @@ func (s publishedStart) export(dir string, p *layers.Params) error {
 	}
 	names, err := s.smallFiles()
 	for _, name := range names {
-		if (s.model.Head == "classes" || s.model.Head == "spans") && s.model.Folder == "." && (name == modulesFile || name == sentenceFile || strings.HasSuffix(path.Dir(name), "_Pooling")) {
+		if s.model.Head != "states" && s.model.Head != "mask" && s.model.Folder == "." && (name == modulesFile || name == sentenceFile || strings.HasSuffix(path.Dir(name), "_Pooling") || strings.HasSuffix(path.Dir(name), "_Dense")) {
 			continue
 		}
 		if base := path.Base(name); err == nil && name != path.Join(s.model.Folder, runfolder.ConfigFile) && base != "generation_config.json" {

@@ -83,8 +83,8 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateO
 		return Generated{}, &InputError{p.Text, fmt.Errorf("the prompt has %d tokens, and the model reads and writes at most %d together (max_position_embeddings): give a shorter prompt, or ask for at most %d tokens", len(ids), capacity, max(0, room))}
 	} else {
 		c := &m.published.model
-		d.MaxTokens, d.End = min(d.MaxTokens, room), c.End
-		d.Rules = decode.Rules{Suppress: c.Suppress, SuppressFirst: c.SuppressFirst, MinTokens: max(c.MinTokens, c.MinLen-len(ids))}
+		d.MaxTokens, d.End, d.Rules = min(d.MaxTokens, room), c.End, c.Search.Rules
+		d.MinTokens = max(d.MinTokens, c.MinLen-len(ids))
 	}
 	if id, ok := m.markID(mark); ok {
 		d.End = append(slices.Clip(d.End), id)

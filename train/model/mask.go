@@ -53,7 +53,9 @@ func (maskHead) network(m *Model) (network, error) {
 		return nil, err
 	}
 	embeds.layout = embeds.Coder.Layout()
-	embeds.Network = newEmbedder(m, net)
+	if embeds.Network, err = newEmbedder(m, net); err != nil {
+		return nil, err
+	}
 	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Classes)
 	})

@@ -29,7 +29,7 @@ func (m *Model) DefaultBeam() int {
 	if m.published == nil || !m.Config.about().decoder {
 		return 1
 	}
-	return m.published.model.Search.Beams
+	return m.published.model.Search.Width
 }
 
 // PredictAll answers each input as Predict does. It puts inputs of similar length into batches, and runs up to

@@ -70,10 +70,8 @@ func (s *publishedStart) suit(kind data.Kind) error {
 	if kind != "" { // another task learns other numbers and labels
 		m.Sigmoid, m.Several, m.Thresholds = false, false, nil
 	}
-	for _, id := range []*int{&m.Start, &m.Pad} { // small models often have the default ids of large ones
-		if *id >= m.Model.Vocab {
-			*id = -1
-		}
+	if m.Head == "sequence" && m.AnswerStart < 0 {
+		return errors.New("config.json or generation_config.json must have decoder_start_token_id or bos_token_id, which begins an answer")
 	}
 	if kind == "" && m.Head != "mask" {
 		return nil
@@ -105,7 +103,7 @@ func (s publishedStart) target() (*tokenizer.Pipeline, error) {
 		return nil, err
 	}
 	special := p.Special()
-	for _, wanted := range []int{s.model.Search.First, s.model.Search.Start} {
+	for _, wanted := range append(slices.Clip(s.model.Search.ForceFirst), s.model.AnswerStart) {
 		for name, id := range special {
 			if id != wanted {
 				continue
@@ -171,13 +169,13 @@ func (s publishedStart) head() HeadConfig {
 	if c := s.model.Classifier; c != nil {
 		return HeadConfig{Pooling: c.Pooling, Pad: c.Pad, Decoder: c.Decoder}
 	}
-	return HeadConfig{Pooling: s.model.Pooling, Normalize: s.model.Normalize}
+	return HeadConfig{Pooling: s.model.Pooling, Dense: s.model.Dense, Normalize: s.model.Normalize}
 }
 
 // smallFiles returns the names of the folder's files besides its weights: config.json, the files of the tokenizer, and
 // those that say how the model is used.
 func (s publishedStart) smallFiles() (names []string, err error) {
-	patterns := []string{modulesFile, sentenceFile, "*_Pooling/config.json"}
+	patterns := []string{modulesFile, sentenceFile, "*_Pooling/config.json", "*_Dense/config.json"}
 	for _, name := range append(tokenizer.Files(), "generation_config.json", "chat_template.jinja", "chat_template.json", "sentence_*_config.json") {
 		patterns = append(patterns, path.Join(s.model.Folder, name))
 	}

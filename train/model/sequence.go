@@ -35,10 +35,9 @@ func (sequenceHead) published(m *pretrained.Config, r *data.Rule) bool {
 	if m.Head != "sequence" {
 		return false
 	}
-	s := m.Search
 	r.About, r.MaxLen = "an answer to a text, such as a translation", min(r.MaxLen, Longest)
-	r.MaxAnswer = min(cmp.Or(s.MaxTokens, max(0, s.MaxLen-1), usualAnswer), r.MaxLen)
-	r.Published.Start, r.Published.MaxLen = s.Start, r.MaxLen
+	r.MaxAnswer = min(cmp.Or(m.Search.MaxTokens, max(0, m.AnswerLen-1), usualAnswer), r.MaxLen)
+	r.Published.Start, r.Published.MaxLen = m.AnswerStart, r.MaxLen
 	if pair := m.Sequence; pair != nil && !pair.Shared {
 		r.Published.Targets = cmp.Or(pair.TargetVocab, m.Model.Vocab)
 	}
@@ -72,23 +71,16 @@ type translator struct {
 // length, or as the published model says.
 func (t translator) search(beam int) decode.BeamOptions {
 	l := t.layout
-	o := decode.BeamOptions{Width: beam, MaxTokens: l.TargetLen, End: []int{l.End, l.TargetPad, l.Start}}
-	if t.published == nil {
-		return o
+	o := decode.BeamOptions{End: []int{l.End, l.TargetPad, l.Start}}
+	if t.published != nil {
+		c := &t.published.model
+		o = c.Search
+		o.End, o.RepetitionPenalty, o.MinTokens = c.End, c.Sampler.RepetitionPenalty, max(o.MinTokens, c.MinLen-1)
+		if beam == 1 { // which is greedy
+			o.Ends = decode.EndFull
+		}
 	}
-	c, s := &t.published.model, &t.published.model.Search
-	o.End, o.LengthPenalty, o.RepetitionPenalty = c.End, s.LengthPenalty, c.Sampler.RepetitionPenalty
-	o.Renormalize = s.Renormalize
-	o.Rules = decode.Rules{NoRepeat: s.NoRepeat, BadWords: s.BadWords, MinTokens: max(c.MinTokens, c.MinLen-1), ForceLast: s.Last, Suppress: c.Suppress, SuppressFirst: c.SuppressFirst}
-	if s.First >= 0 {
-		o.ForceFirst = []int{s.First}
-	}
-	switch {
-	case s.Stop == "early" || beam == 1: // which is greedy
-		o.Ends = decode.EndFull
-	case s.Stop == "":
-		o.Ends = decode.EndLikely
-	}
+	o.Width, o.MaxTokens = beam, l.TargetLen
 	return o
 }
 
@@ -153,11 +145,11 @@ func (m *Model) SetLanguages(source, target string) error {
 			return setting.Errorf("%s: %w", setting.Path("target_language"), err)
 		}
 		rule.Target = answers
-		s, id := &m.published.model.Search, answers.Special()[target]
+		s, id := &m.published.model, answers.Special()[target]
 		if input, err := answers.Input(""); err == nil && input.Tokens[0].ID != id { // the code ends an answer, and comes before the next one
-			s.Start, rule.Published.Start = id, id
+			s.AnswerStart, rule.Published.Start = id, id
 		} else {
-			s.First = id
+			s.Search.ForceFirst = []int{id}
 		}
 	}
 	return m.setRule(rule)

@@ -54,7 +54,7 @@ func (m *Model) loadTags(s publishedStart, loaded *layers.LoadReport) error {
 	}
 	var part layers.LoadReport
 	if err == nil {
-		part, err = s.model.LoadPart(s.FS, p)
+		part, err = s.model.Load(s.FS, p, nil)
 	}
 	if err != nil {
 		return err

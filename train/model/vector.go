@@ -34,22 +34,30 @@ func (vectorHead) network(m *Model) (network, error) {
 		return nil, err
 	}
 	m.table = net.Embedding.Weight
-	return newEmbedder(m, net), nil
+	return newEmbedder(m, net)
 }
 
 // newEmbedder returns the network of a model that pools the states of an encoder before its head, if it has one.
-func newEmbedder(m *Model, net *layers.Encoder) embedder {
-	head := m.Config.Head
+func newEmbedder(m *Model, net *layers.Encoder) (_ embedder, err error) {
+	head, dense := m.Config.Head, (*layers.Linear)(nil)
+	if d := head.Dense; d != nil {
+		dense, err = layers.NewLinear(m.Params.Scope("dense"), m.Config.Model.Dim, d.Width, layers.LinearConfig{NoBias: d.NoBias})
+	}
 	return embedder{reader{m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		x, err := net.States(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Dim)
 		if err == nil {
 			x, err = layers.Pool(b, x, inputs[1], head.Pooling) // -> (B, Dim)
 		}
+		if d := head.Dense; err == nil && d != nil && d.Activation != nil {
+			x, err = (&layers.Transform{Linear: dense, Activation: *d.Activation}).Forward(b, x) // -> (B, Width)
+		} else if err == nil && d != nil {
+			x, err = dense.Forward(b, x)
+		}
 		if err == nil && head.Normalize {
 			x, err = layers.Normalize(b, x)
 		}
 		return x, err
-	}}}
+	}}}, err
 }
 
 // An embedder is a network whose output is one vector per text.

@@ -18,6 +18,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
@@ -126,7 +127,8 @@ func TestExportPublished(t *testing.T) {
 	vectors := func() *Model {
 		dir := publishedFolder(t, "llama-states")
 		for name, content := range map[string]string{
-			"modules.json":                      `[{"path": "", "type": "Transformer"}, {"path": "1_Pooling", "type": "Pooling"}, {"path": "2_Normalize", "type": "Normalize"}]`,
+			"modules.json":                      `[{"path": "", "type": "Transformer"}, {"path": "1_Pooling", "type": "Pooling"}, {"path": "2_Dense", "type": "Dense"}, {"path": "3_Normalize", "type": "Normalize"}]`,
+			"2_Dense/config.json":               `{"in_features": 16, "out_features": 5, "bias": false, "activation_function": "torch.nn.modules.linear.Identity"}`,
 			"config_sentence_transformers.json": `{"prompts": {"query": "q. "}, "default_prompt_name": "query"}`,
 			"sentence_bert_config.json":         `{"max_seq_length": 12}`,
 			"1_Pooling/config.json":             `{"pooling_mode_cls_token": true}`,
@@ -134,8 +136,10 @@ func TestExportPublished(t *testing.T) {
 			os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777)
 			write(t, filepath.Join(dir, name), content)
 		}
-		m := must.Get(Open(dir))(t)
-		return m
+		var file strings.Builder
+		must.Do(t, safetensors.Write(&file, []safetensors.Tensor{{Name: "linear.weight", Shape: []int{5, 16}, Data: slices.Repeat([]float32{0.5, -1, 2}, 27)[:80]}}, nil))
+		write(t, filepath.Join(dir, "2_Dense", "model.safetensors"), file.String())
+		return must.Get(Open(dir))(t)
 	}()
 	for _, m := range []*Model{classes, text, vectors} {
 		dir := t.TempDir() // empty

@@ -100,3 +100,31 @@ func TestExportScores(t *testing.T) {
 		}
 	}
 }
+
+// A run that began as a folder with a Dense module trains it and exports it. A run for masked text keeps it.
+func TestTuneDense(t *testing.T) {
+	pairs := strings.Repeat("the cat\tis red\nthe dog\tis blue\na cat\tsat on\na dog\tran far\n", 10)
+	for _, kind := range []string{"embed", "mlm"} {
+		from := sentenceFolder(t, "dense-embed")
+		opened := must.Get(Open(from))(t)
+		c := withFile(t, kind, "rows.tsv", pairs)
+		must.Do(t, c.StartFrom(from))
+		c.Training.MaxEpochs, c.Training.BatchSize = 1, 4
+		task, run := trained(t, c)
+		before, after := opened.Params.Get("dense.weight").Value.Float32s(), task.Params.Get("dense.weight").Value.Float32s()
+		if moved := !slices.Equal(before, after); moved != (kind == "embed") || len(task.Loaded.Kept) > 0 {
+			t.Errorf("%s: the weights have changed: %t; new are %q", kind, moved, task.Loaded.Kept)
+		}
+		m, dir := must.Get(Open(run))(t), filepath.Join(t.TempDir(), "new")
+		again := m
+		if kind == "embed" { // mlm has made a head that BERT lacks
+			must.Do(t, m.Export(dir))
+			again = must.Get(Open(dir))(t)
+		}
+		got, _, err := again.Embed(t.Context(), []string{"the cat sat"})
+		want, _, failed := m.Embed(t.Context(), []string{"the cat sat"})
+		if err != nil || failed != nil || len(got[0]) != 6 || !slices.Equal(got[0], want[0]) {
+			t.Errorf("%s: the exported model embeds as %v, %v, the run as %v, %v", kind, got, err, want, failed)
+		}
+	}
+}

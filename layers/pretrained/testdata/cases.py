@@ -239,6 +239,7 @@ cases |= {
                      head="sequence", tensors=own_table, edit=dict(tie_word_embeddings=False, scale_decoder_outputs=None)),
     "t5-states": dict(config=t.T5Config(**t5 | dict(num_layers=1)), head="states", model="T5EncoderModel"),
     "mt5": dict(config=t.MT5Config(**t5 | dict(num_layers=1, num_decoder_layers=2)), head="sequence", tensors=own_table, edit=dict(tie_word_embeddings=False)),
+    "umt5": dict(config=t.UMT5Config(**t5 | dict(num_layers=2)), head="sequence"),
     "bart": dict(config=t.BartConfig(**halves, **special, scale_embedding=True), head="sequence"),
     "bart-copies": dict(config=t.BartConfig(**halves | dict(encoder_layers=1), **special, activation_function="relu"), head="sequence", tensors=copies),
     "bart-classes": dict(config=t.BartConfig(**halves | dict(encoder_layers=1, decoder_layers=2), **special, num_labels=3), head="classes", eos=True),

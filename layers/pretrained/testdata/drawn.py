@@ -37,7 +37,7 @@ SIZES = dict({"deberta-v2": small | distances, "deberta": small | distances}, el
              smollm3=small | dict(num_key_value_heads=2, pad_token_id=0), glm4=small | dict(num_key_value_heads=2, head_dim=8, pad_token_id=0),
              ernie4_5=small | dict(num_key_value_heads=2, head_dim=6), stablelm=small | dict(hidden_size=32, num_key_value_heads=2),
              granite=small | dict(num_key_value_heads=2), cohere2=small | dict(num_key_value_heads=2, bos_token_id=1, eos_token_id=2, sliding_window=3),
-             t5=t5, mt5=t5, bart=halves | special, mbart=halves | special, marian=halves | special, pegasus=halves | special,
+             t5=t5, mt5=t5, umt5=t5, bart=halves | special, mbart=halves | special, marian=halves | special, pegasus=halves | special,
              gpt_neox=small | dict(num_attention_heads=2, rotary_pct=0.25), llama=small | dict(num_key_value_heads=2))
 TYPES = [k for k in LISTS if k in CONFIG_MAPPING]
 ACTIVATIONS = "gelu gelu_new gelu_pytorch_tanh gelu_fast relu silu tanh quick_gelu relu2 mish".split()
@@ -98,7 +98,7 @@ def make(folder, r):
     kind = r.choice(TYPES)
     causal = kind in "llama gpt2 qwen2 qwen3 mistral gemma3_text gpt_neo gpt_neox opt gemma2 mixtral qwen3_moe olmoe gpt_oss phi3 starcoder2 olmo2 smollm3 glm4 ernie4_5 stablelm deepseek_v2 deepseek_v3 granite cohere2".split()
     known = [head for head in ("classes", "tags", "spans") if type(CONFIG_MAPPING[kind]()) in getattr(transformers, HEADS[head])._model_mapping]
-    sequence = kind in "t5 mt5 bart mbart marian pegasus".split()
+    sequence = kind in "t5 mt5 umt5 bart mbart marian pegasus".split()
     head = "sequence" if sequence else r.choice(["text" if causal else "mask", "states"] + known)
     values = dict(SIZES.get(kind, small))
     if head == "classes":

@@ -25,7 +25,7 @@ from transformers import CONFIG_MAPPING, GenerationConfig, modeling_rope_utils
 HERE = os.path.dirname(os.path.abspath(__file__))
 TYPES = ("llama gpt2 qwen2 qwen3 mistral gemma3_text gpt_neo gpt_neox opt gemma2 bert roberta xlm-roberta camembert distilbert mpnet "
          "modernbert electra albert deberta deberta-v2 mixtral qwen3_moe olmoe gpt_oss "
-         "phi3 starcoder2 olmo2 smollm3 glm4 ernie4_5 stablelm deepseek_v2 deepseek_v3 granite cohere2 t5 mt5 bart mbart marian pegasus").split()
+         "phi3 starcoder2 olmo2 smollm3 glm4 ernie4_5 stablelm deepseek_v2 deepseek_v3 granite cohere2 t5 mt5 umt5 bart mbart marian pegasus").split()
 BASE = transformers.PreTrainedConfig
 
 # Names that a program sets on a configuration, or that its modules read from other objects of the same name.

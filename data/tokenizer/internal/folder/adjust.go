@@ -19,7 +19,7 @@ import (
 var modelClasses = map[string]string{
 	"bert": "Bert", "distilbert": "Bert", "electra": "Bert", "mpnet": "MPNet", "gpt2": "GPT2", "gpt_neo": "GPT2", "opt": "GPT2",
 	"gpt_neox": "GPTNeoX", "qwen2": "Qwen2", "qwen3": "Qwen2", "roberta": "Roberta", "xlm-roberta": "XLMRoberta", "camembert": "Camembert",
-	"gemma": "Gemma", "gemma2": "Gemma", "gemma3_text": "Gemma", "t5": "T5", "mt5": "T5", "bart": "Roberta", "mbart": "MBart", "pegasus": "Pegasus", "albert": "Albert", "deberta": "Deberta", "deberta-v2": "DebertaV2", "mistral": "any", "modernbert": "any",
+	"gemma": "Gemma", "gemma2": "Gemma", "gemma3_text": "Gemma", "t5": "T5", "mt5": "T5", "umt5": "any", "bart": "Roberta", "mbart": "MBart", "pegasus": "Pegasus", "albert": "Albert", "deberta": "Deberta", "deberta-v2": "DebertaV2", "mistral": "any", "modernbert": "any",
 }
 
 // wholeClasses has the classes that take only the vocabulary, the merges and the template of a tokenizer.json, and make
@@ -320,13 +320,7 @@ func llamaParts(s *settings, file format.Members) {
 }
 
 func metaspaceParts(s *settings, file format.Members) {
-	scheme := "always"
-	if s.PrefixSpace == "false" || s.PrefixSpace == "null" {
-		scheme = "never"
-	}
-	space := fmt.Sprintf(`{"type": "Metaspace", "replacement": "▁", "prepend_scheme": %q, "split": true}`, scheme)
-	file["pre_tokenizer"] = sequence("pretokenizers", `{"type": "WhitespaceSplit"}`, json.RawMessage(space))
-	file["decoder"] = json.RawMessage(space)
+	s.setSpaces(file, "never", words)
 	if !strings.Contains(string(file["normalizer"]), `"Precompiled"`) {
 		file["normalizer"] = json.RawMessage("null")
 	}

@@ -37,6 +37,7 @@ type settings struct {
 	ExtraIDs         *int      `json:"extra_ids"`
 	SeparateVocabs   bool      `json:"separate_vocabs"`
 	SourceLanguage   string    `json:"src_lang"`
+	Offset           *int      `json:"offset"`
 	Begin            TokenName `json:"bos_token"`
 	End              TokenName `json:"eos_token"`
 	Unknown          TokenName `json:"unk_token"`
@@ -83,7 +84,7 @@ func (n *TokenName) UnmarshalJSON(value []byte) error {
 var families = map[string]string{
 	"bert": "bert", "distilbert": "bert", "electra": "bert", "mobilebert": "bert",
 	"gpt2": "gpt2", "roberta": "roberta",
-	"llama": "llama", "mistral": "llama", "gemma": "llama", "gemma2": "llama", "t5": "t5", "mt5": "t5",
+	"llama": "llama", "mistral": "llama", "gemma": "llama", "gemma2": "llama", "t5": "t5", "mt5": "t5", "umt5": "t5",
 	"marian": "marian", "mbart": "mbart", "mbart50": "mbart50", "pegasus": "pegasus", "bart": "roberta",
 	"albert": "albert", "deberta": "deberta", "debertav2": "debertav2", "deberta-v2": "debertav2",
 }
@@ -178,6 +179,28 @@ func named(ids *vocabIDs, name TokenName) ([2]any, error) {
 	return [2]any{name, id}, nil
 }
 
+// processing returns the template of a type that has two tokens, as in BERT and RoBERTa.
+func processing(typ string, ids *vocabIDs, first, last TokenName, prefixSpace bool) (map[string]any, error) {
+	cls, err := named(ids, first)
+	sep, other := named(ids, last)
+	t := map[string]any{"type": typ, "sep": sep, "cls": cls}
+	if typ == "RobertaProcessing" {
+		t["trim_offsets"], t["add_prefix_space"] = true, prefixSpace
+	}
+	return t, cmp.Or(err, other)
+}
+
+// count returns a number in tokenizer_config.json, or the usual one if it is missing.
+func count(key string, number *int, usual, least int) (int, error) {
+	if number == nil {
+		return usual, nil
+	}
+	if *number < least || *number > sentencepiece.MaxPieces {
+		return 0, fmt.Errorf("tokenizer_config.json: %s must be from %d to %d, got %d", key, least, sentencepiece.MaxPieces, *number)
+	}
+	return *number, nil
+}
+
 // wordPieceFile returns the tokenizer.json for a vocab.txt.
 func wordPieceFile(folder fs.FS, content []byte) (file format.File, err error) {
 	s, err := readAll(folder, "bert")
@@ -207,16 +230,15 @@ func wordPieceFile(folder fs.FS, content []byte) (file format.File, err error) {
 	unknown := cmp.Or(s.Unknown, "[UNK]")
 	first, last := cmp.Or(s.Classify, "[CLS]"), cmp.Or(s.Separator, "[SEP]")
 	added, err := s.addedTokens(ids, unknown, first, last, cmp.Or(s.Pad, "[PAD]"), cmp.Or(s.Mask, "[MASK]"))
-	cls, err1 := named(ids, first)
-	sep, err2 := named(ids, last)
-	if err = cmp.Or(err, err1, err2); err != nil {
+	ends, other := processing("BertProcessing", ids, first, last, false)
+	if err = cmp.Or(err, other); err != nil {
 		return file, err
 	}
 	return format.File{
 		Version: "1.0", AddedTokens: added,
 		Normalizer:    s.bertNormalizer(),
 		PreTokenizer:  map[string]any{"type": "BertPreTokenizer"},
-		PostProcessor: map[string]any{"type": "BertProcessing", "sep": sep, "cls": cls},
+		PostProcessor: ends,
 		Decoder:       map[string]any{"type": "WordPiece", "prefix": "##", "cleanup": true},
 		Model: map[string]any{"type": "WordPiece", "unk_token": unknown, "continuing_subword_prefix": "##",
 			"max_input_chars_per_word": 100, "vocab": vocab},
@@ -269,10 +291,10 @@ func byteLevelFile(folder fs.FS, content []byte) (file format.File, err error) {
 	if s.family == "deberta" {
 		first, last := s.firstLast()
 		file.AddedTokens, err = s.addedTokens(ids, cmp.Or(s.Begin, "[CLS]"), cmp.Or(s.End, "[SEP]"), cmp.Or(s.Unknown, "[UNK]"), first, last, cmp.Or(s.Pad, "[PAD]"), cmp.Or(s.Mask, "[MASK]"))
-		cls, err1 := named(ids, first)
-		sep, err2 := named(ids, last)
-		file.PostProcessor = template(cls, sep, true, 0)
-		return file, cmp.Or(err, err1, err2)
+		if err == nil {
+			file.PostProcessor, err = s.firstTemplate(ids, true, 0)
+		}
+		return file, err
 	}
 	if s.family != "roberta" {
 		const end = "<|endoftext|>"
@@ -287,10 +309,10 @@ func byteLevelFile(folder fs.FS, content []byte) (file format.File, err error) {
 			file.AddedTokens[i] = t
 		}
 	}
-	cls, err1 := named(ids, first)
-	sep, err2 := named(ids, last)
-	file.PostProcessor = map[string]any{"type": "RobertaProcessing", "sep": sep, "cls": cls, "trim_offsets": true, "add_prefix_space": prefixed}
-	return file, cmp.Or(err, err1, err2)
+	if err == nil {
+		file.PostProcessor, err = processing("RobertaProcessing", ids, first, last, prefixed)
+	}
+	return file, err
 }
 
 // marianFile returns the tokenizer.json for one of Marian's two SentencePiece models. The pieces have the ids of
@@ -298,9 +320,6 @@ func byteLevelFile(folder fs.FS, content []byte) (file format.File, err error) {
 func marianFile(folder fs.FS, name string, proto []byte) (file format.File, err error) {
 	s, err := readAll(folder, "marian")
 	if err != nil {
-		return file, err
-	}
-	if _, err := sentencepiece.Parse(proto); err != nil {
 		return file, err
 	}
 	vocabFile := "vocab.json"
@@ -325,7 +344,7 @@ func marianFile(folder fs.FS, name string, proto []byte) (file format.File, err 
 	if file.AddedTokens, err = s.addedTokens(ids, end, unknown, cmp.Or(s.Pad, "<pad>")); err != nil {
 		return file, err
 	}
-	file.PostProcessor, err = textTemplate(ids, false, true, "", end, 0)
+	file.PostProcessor, err = textTemplate(ids, "", end, 0)
 	return file, err
 }
 
@@ -357,12 +376,9 @@ func modelFile(folder fs.FS, proto []byte) (file format.File, err error) {
 		}
 	}
 	if s.family == "t5" && s.Added == nil {
-		n := 100
-		if s.ExtraIDs != nil {
-			n = *s.ExtraIDs
-		}
-		if n < 0 || n > sentencepiece.MaxPieces {
-			return file, fmt.Errorf("tokenizer_config.json: extra_ids must be from 0 to %d, got %d", sentencepiece.MaxPieces, n)
+		n, err := count("extra_ids", s.ExtraIDs, 100, 0)
+		if err != nil {
+			return file, err
 		}
 		for i := range n { // the names count down
 			name := TokenName(fmt.Sprintf("<extra_id_%d>", n-1-i))
@@ -373,46 +389,32 @@ func modelFile(folder fs.FS, proto []byte) (file format.File, err error) {
 	if file.AddedTokens, err = s.addedTokens(ids, special...); err != nil {
 		return file, err
 	}
-	begin := s.family == "llama" && (s.AddBegin == nil || *s.AddBegin)
-	end := s.family == "t5" || s.family == "llama" && s.AddEnd != nil && *s.AddEnd
-	second := 1
+	first, last, second := TokenName(""), TokenName(""), 1
+	if s.family == "llama" && (s.AddBegin == nil || *s.AddBegin) {
+		first = cmp.Or(s.Begin, "<s>")
+	}
+	if s.family == "t5" || s.family == "llama" && s.AddEnd != nil && *s.AddEnd {
+		last = cmp.Or(s.End, "</s>")
+	}
 	if s.family == "t5" {
 		second = 0
 	}
-	file.PostProcessor, err = textTemplate(ids, begin, end, cmp.Or(s.Begin, "<s>"), cmp.Or(s.End, "</s>"), second)
+	file.PostProcessor, err = textTemplate(ids, first, last, second)
 	if model, rules := m.UnigramJSON(); s.family == "t5" && model != nil && err == nil {
 		err = s.setParts(&file, model, rules, t5Parts)
 	}
 	return file, err
 }
 
-// textTemplate returns a template that puts the token first before each text if begin is true, and the token last after
-// each text if end is true. It returns nil if both are false. The tokens of the second text have the type secondType.
-func textTemplate(ids *vocabIDs, begin, end bool, first, last TokenName, secondType int) (any, error) {
-	if !begin && !end {
+// textTemplate returns a template that puts the token first before each text, and the token last after each text, unless
+// they are empty. It returns nil if both are. The tokens of the second text have the type secondType.
+func textTemplate(ids *vocabIDs, first, last TokenName, secondType int) (any, error) {
+	if first == "" && last == "" {
 		return nil, nil
 	}
-	special := map[string]any{}
-	text := func(name string, typ int) (items []any, err error) {
-		token := func(name TokenName) {
-			id, e := named(ids, name)
-			err = cmp.Or(err, e)
-			special[string(name)] = map[string]any{"id": name, "ids": id[1:], "tokens": []any{name}}
-			items = append(items, map[string]any{"SpecialToken": map[string]any{"id": name, "type_id": typ}})
-		}
-		if begin {
-			token(first)
-		}
-		items = append(items, map[string]any{"Sequence": map[string]any{"id": name, "type_id": typ}})
-		if end {
-			token(last)
-		}
-		return items, err
+	text := func(name TokenName, typ int) []item {
+		return slices.DeleteFunc([]item{{first, false, typ}, {name, true, typ}, {last, false, typ}}, func(x item) bool { return x.name == "" })
 	}
-	single, err := text("A", 0)
-	if err != nil {
-		return nil, err
-	}
-	second, err := text("B", secondType)
-	return map[string]any{"type": "TemplateProcessing", "single": single, "pair": append(slices.Clone(single), second...), "special_tokens": special}, err
+	single := text("A", 0)
+	return template(ids, single, slices.Concat(single, text("B", secondType)))
 }

@@ -20,65 +20,79 @@ func (s *settings) firstLast() (first, last TokenName) {
 	return cmp.Or(s.Classify, "[CLS]"), cmp.Or(s.Separator, "[SEP]")
 }
 
-// template returns the template of a text and of two texts. With doubled, two tokens separate the texts.
-func template(cls, sep [2]any, doubled bool, secondType int) map[string]any {
-	token := func(t [2]any, typ int) any {
-		return map[string]any{"SpecialToken": map[string]any{"id": t[0], "type_id": typ}}
+// An item of a template is a token or a text, A or B.
+type item struct {
+	name TokenName
+	text bool
+	typ  int
+}
+
+// template returns the template for one text and for two texts.
+func template(ids *vocabIDs, single, pair []item) (_ map[string]any, err error) {
+	special := map[string]any{}
+	list := func(items []item) []any {
+		list := []any{}
+		for _, x := range items {
+			kind := "Sequence"
+			if !x.text {
+				token, failed := named(ids, x.name)
+				err = cmp.Or(err, failed)
+				kind, special[string(x.name)] = "SpecialToken", map[string]any{"id": x.name, "ids": token[1:], "tokens": token[:1]}
+			}
+			list = append(list, map[string]any{kind: map[string]any{"id": x.name, "type_id": x.typ}})
+		}
+		return list
 	}
-	text := func(name string, typ int) any {
-		return map[string]any{"Sequence": map[string]any{"id": name, "type_id": typ}}
-	}
-	single := []any{token(cls, 0), text("A", 0), token(sep, 0)}
+	return map[string]any{"type": "TemplateProcessing", "single": list(single), "pair": list(pair), "special_tokens": special}, err
+}
+
+// firstTemplate returns the template with [CLS] and [SEP]. With doubled, two tokens separate texts.
+func (s *settings) firstTemplate(ids *vocabIDs, doubled bool, secondType int) (map[string]any, error) {
+	first, last := s.firstLast()
+	single := []item{{name: first}, {"A", true, 0}, {name: last}}
 	pair := slices.Clone(single)
 	if doubled {
-		pair = append(pair, token(sep, 0))
+		pair = append(pair, item{name: last})
 	}
-	special := map[string]any{}
-	for _, t := range [][2]any{cls, sep} {
-		special[fmt.Sprint(t[0])] = map[string]any{"id": t[0], "ids": t[1:], "tokens": t[:1]}
-	}
-	return map[string]any{"type": "TemplateProcessing", "single": single, "pair": append(pair, text("B", secondType), token(sep, secondType)), "special_tokens": special}
+	return template(ids, single, append(pair, item{"B", true, secondType}, item{last, false, secondType}))
 }
 
-// setTemplate replaces the template of a tokenizer.json.
-func (s *settings) setTemplate(file format.Members, doubled bool, secondType int) {
-	first, last := s.firstLast()
-	if cls, sep, ok := namedIn(file, first, last); ok {
-		file["post_processor"], _ = json.Marshal(template(cls, sep, doubled, secondType))
+// setTemplate replaces the template of a tokenizer.json, unless an error says that the file lacks a token.
+func setTemplate(file format.Members) func(template any, err error) {
+	return func(template any, err error) {
+		if err == nil {
+			file["post_processor"], _ = json.Marshal(template)
+		}
 	}
 }
 
-// namedIn returns the tokens that begin and end a text, with their ids in a tokenizer.json, and whether it has them.
-func namedIn(file format.Members, first, last TokenName) (cls, sep [2]any, ok bool) {
+// idsIn returns the ids of a tokenizer.json. If it is malformed, which its reader reports, there are none.
+func idsIn(file format.Members) *vocabIDs {
 	vocab, err := vocabOf(file["model"])
 	added, other := format.AddedTokens(file["added_tokens"])
-	if err != nil || other != nil { // the reader of the tokenizer.json reports it
-		return cls, sep, false
-	}
 	ids := &vocabIDs{added: map[TokenName]int{}}
+	if err != nil || other != nil {
+		return ids
+	}
 	for name, id := range vocab {
 		ids.added[TokenName(name)] = id
 	}
 	for _, t := range added {
 		ids.added[TokenName(t.Content)] = t.ID
 	}
-	cls, err = named(ids, first)
-	sep, other = named(ids, last)
-	return cls, sep, err == nil && other == nil
+	return ids
 }
 
 // mpnetParts sets the parts of MPNet's tokenizer.
 func mpnetParts(s *settings, file format.Members) {
 	bertParts(s, file)
-	if cls, sep, ok := namedIn(file, cmp.Or(s.Classify, "<s>"), cmp.Or(s.Separator, "</s>")); ok {
-		file["post_processor"], _ = json.Marshal(map[string]any{"type": "RobertaProcessing", "sep": sep, "cls": cls, "trim_offsets": true, "add_prefix_space": false})
-	}
+	setTemplate(file)(processing("RobertaProcessing", idsIn(file), cmp.Or(s.Classify, "<s>"), cmp.Or(s.Separator, "</s>"), false))
 }
 
 // debertaParts sets the parts of DeBERTa's tokenizer.
 func debertaParts(s *settings, file format.Members) {
 	byteLevelParts(s, file)
-	s.setTemplate(file, true, 0)
+	setTemplate(file)(s.firstTemplate(idsIn(file), true, 0))
 }
 
 // debertaV2Parts sets the parts of DeBERTa-v2's tokenizer.
@@ -88,16 +102,11 @@ func debertaV2Parts(s *settings, file format.Members) {
 	if s.LowerCase != nil && *s.LowerCase {
 		steps = slices.Insert(steps, 0, `{"type": "Lowercase"}`)
 	}
-	scheme := "always"
-	if s.PrefixSpace == "false" || s.PrefixSpace == "null" {
-		scheme = "first"
+	setNormalizer(file, steps)
+	if s.setSpaces(file, "first", ""); s.SplitPunctuation {
+		s.setSpaces(file, "first", `{"type": "Punctuation", "behavior": "Isolated"}`)
 	}
-	space := s.unigramParts(file, steps, scheme)
-	if s.SplitPunctuation {
-		space = `{"type": "Punctuation", "behavior": "Isolated"}, ` + space
-	}
-	file["pre_tokenizer"] = json.RawMessage(`{"type": "Sequence", "pretokenizers": [` + space + "]}")
-	s.setTemplate(file, false, 1)
+	setTemplate(file)(s.firstTemplate(idsIn(file), false, 1))
 }
 
 // albertParts sets the parts of ALBERT's tokenizer, except the template.
@@ -112,20 +121,29 @@ func albertParts(s *settings, file format.Members) {
 	if rules := precompiled(file["normalizer"]); rules != nil {
 		steps = append(steps, string(rules))
 	}
-	scheme := "always"
-	if s.PrefixSpace == "false" || s.PrefixSpace == "null" {
-		scheme = "never"
-	}
-	space := s.unigramParts(file, steps, scheme)
-	file["pre_tokenizer"] = json.RawMessage(`{"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, ` + space + "]}")
+	setNormalizer(file, steps)
+	s.setSpaces(file, "never", words)
 }
 
-// unigramParts sets a normalizer of several steps and the decoder, and returns the step that puts ▁ in place of spaces.
-func (s *settings) unigramParts(file format.Members, steps []string, scheme string) (space string) {
-	file["normalizer"] = json.RawMessage(`{"type": "Sequence", "normalizers": [` + strings.Join(steps, ", ") + "]}")
-	space = fmt.Sprintf(`{"type": "Metaspace", "replacement": "▁", "prepend_scheme": %q, "split": true}`, scheme)
-	file["decoder"] = json.RawMessage(space)
-	return space
+// setNormalizer sets a normalizer of several steps, or of none.
+func setNormalizer(file format.Members, steps []string) {
+	if file["normalizer"] = json.RawMessage("null"); len(steps) > 0 {
+		file["normalizer"] = json.RawMessage(`{"type": "Sequence", "normalizers": [` + strings.Join(steps, ", ") + "]}")
+	}
+}
+
+const words = `{"type": "WhitespaceSplit"}` // white space separates pieces, and isn't in them
+
+// setSpaces sets the steps that put ▁ in place of spaces and back. The argument before is the step before them, or "",
+// and scheme says where texts get a ▁ without add_prefix_space.
+func (s *settings) setSpaces(file format.Members, scheme, before string) {
+	if s.PrefixSpace != "false" && s.PrefixSpace != "null" {
+		scheme = "always"
+	}
+	space := fmt.Appendf(nil, `{"type": "Metaspace", "replacement": "▁", "prepend_scheme": %q, "split": true}`, scheme)
+	if file["decoder"], file["pre_tokenizer"] = space, space; before != "" {
+		file["pre_tokenizer"] = sequence("pretokenizers", before, space)
+	}
 }
 
 // precompiled returns the first step of a normalizer that has the rules of a SentencePiece model, or nil.
@@ -186,14 +204,12 @@ func (s *settings) unigramFile(m *sentencepiece.File) (file format.File, err err
 			file.AddedTokens[i] = t
 		}
 	}
-	cls, err := named(ids, first)
-	sep, other := named(ids, last)
-	if err = cmp.Or(err, other); err != nil {
+	parts := debertaV2Parts
+	if s.family == "albert" {
+		parts = albertParts
+	}
+	if file.PostProcessor, err = s.firstTemplate(ids, false, 1); err != nil {
 		return file, err
 	}
-	file.PostProcessor = template(cls, sep, false, 1)
-	if s.family == "albert" {
-		return file, s.setParts(&file, model, rules, albertParts)
-	}
-	return file, s.setParts(&file, model, rules, debertaV2Parts)
+	return file, s.setParts(&file, model, rules, parts)
 }

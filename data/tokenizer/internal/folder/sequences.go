@@ -27,18 +27,18 @@ func IsLanguage(name string) bool { return slices.Contains(languages, name) }
 func (s *settings) language() TokenName { return TokenName(cmp.Or(s.SourceLanguage, "en_XX")) }
 
 // t5Parts sets the parts of T5's tokenizer, except the template.
-func t5Parts(_ *settings, file format.Members) { pieces(file, true) }
+func t5Parts(_ *settings, file format.Members) { pieces(file, words) }
 
 // mbartParts sets the parts of mBART's tokenizer.
 func mbartParts(s *settings, file format.Members) {
 	file["normalizer"] = nil
-	pieces(file, true)
+	pieces(file, words)
 	around(file, "", cmp.Or(s.End, "</s>"), s.language())
 }
 
 // mbart50Parts sets the parts of mBART-50's tokenizer.
 func mbart50Parts(s *settings, file format.Members) {
-	pieces(file, false, oneSpace)
+	pieces(file, "", oneSpace)
 	around(file, s.language(), "", cmp.Or(s.End, "</s>"))
 }
 
@@ -48,48 +48,34 @@ func pegasusParts(s *settings, file format.Members) {
 	if precompiled(file["normalizer"]) == nil {
 		steps = []string{`{"type": "Replace", "pattern": {"Regex": "\\n"}, "content": " "}`, oneSpace}
 	}
-	pieces(file, false, steps...)
+	pieces(file, "", steps...)
 	around(file, "", cmp.Or(s.End, "</s>"))
 }
 
 const oneSpace = `{"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}`
 
 // pieces sets the steps from a text to pieces and back: the rules of a SentencePiece model, if the normalizer has them,
-// more steps, and ▁ in place of spaces. With words, white space separates pieces, and isn't in them.
-func pieces(file format.Members, words bool, steps ...string) {
+// more steps, and ▁ in place of spaces, after the step before.
+func pieces(file format.Members, before string, steps ...string) {
 	if rules := precompiled(file["normalizer"]); rules != nil {
 		steps = slices.Insert(steps, 0, string(rules))
 	}
-	space := new(settings).unigramParts(file, steps, "always")
-	if len(steps) == 0 {
-		file["normalizer"] = json.RawMessage("null")
-	}
-	if file["pre_tokenizer"] = json.RawMessage(space); words {
-		file["pre_tokenizer"] = sequence("pretokenizers", `{"type": "WhitespaceSplit"}`, json.RawMessage(space))
-	}
+	setNormalizer(file, steps)
+	new(settings).setSpaces(file, "", before)
 }
 
 // around sets the template: the names of tokens, with the text, or two texts, in place of the empty name. It changes
 // nothing if the file lacks a token.
 func around(file format.Members, names ...TokenName) {
-	single, pair, special := []any{}, []any{}, map[string]any{}
+	var single, pair []item
 	for _, name := range names {
 		if name == "" {
-			for _, text := range []string{"A", "B"} {
-				pair = append(pair, map[string]any{"Sequence": map[string]any{"id": text, "type_id": 0}})
-			}
-			single = append(single, pair[len(pair)-2])
-			continue
+			single, pair = append(single, item{"A", true, 0}), append(pair, item{"A", true, 0}, item{"B", true, 0})
+		} else {
+			single, pair = append(single, item{name: name}), append(pair, item{name: name})
 		}
-		token, _, ok := namedIn(file, name, name)
-		if !ok { // the reader of the tokenizer.json reports other errors
-			return
-		}
-		item := map[string]any{"SpecialToken": map[string]any{"id": name, "type_id": 0}}
-		single, pair = append(single, item), append(pair, item)
-		special[string(name)] = map[string]any{"id": name, "ids": token[1:], "tokens": token[:1]}
 	}
-	file["post_processor"], _ = json.Marshal(map[string]any{"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": special})
+	setTemplate(file)(template(idsIn(file), single, pair))
 }
 
 // offsetFile returns the tokenizer.json for a SentencePiece model of mBART, mBART-50 or Pegasus, whose ids differ from
@@ -107,7 +93,11 @@ func (s *settings) offsetFile(m *sentencepiece.File) (file format.File, err erro
 		last, parts = append(slices.Clone(languages[:25]), "<mask>"), mbartParts
 	case "pegasus":
 		first, last, skip, parts = []TokenName{"<pad>", "</s>", "<mask_1>", "<mask_2>"}, nil, 2, pegasusParts
-		for i := range 101 {
+		n, err := count("offset", s.Offset, 103, 2)
+		if err != nil {
+			return file, err
+		}
+		for i := range n - 2 {
 			first = append(first, TokenName(fmt.Sprintf("<unk_%d>", i+2)))
 		}
 	}

@@ -9,7 +9,7 @@ Made with Python 3.11 and torch 2.15.0. The folders are from sentence-transforme
 with 4.45.2, 5.1.0 with 4.55.4 and 6.2.0 with 5.24.0. The weights and the answers are from the last pair.
 
 A folder lacks its model.safetensors, which is KIND.safetensors beside it. The folder plain is a classifier that
-transformers 5.24.0 saved, and left is another, which cuts texts on the left.
+transformers 5.24.0 saved, and left is another, which cuts texts on the left. The folder dense has another layer after pooling.
 """
 import json
 import os
@@ -70,10 +70,16 @@ def save():
         if version < "6":
             from sentence_transformers.models import Normalize, Pooling, Transformer
         else:
-            from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+            from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
         transformer = Transformer(base("embed", "bert"), max_seq_length=10)
         SentenceTransformer(modules=[transformer, Pooling(8), Normalize()], device="cpu").save("embed")
         keep("embed", version + "-embed")
+        if version == "6":
+            torch.manual_seed(2)
+            dense = Dense(8, 6, activation_function=torch.nn.Tanh())
+            SentenceTransformer(modules=[transformer, Pooling(8), dense, Normalize()], device="cpu").save("dense")
+            keep("dense", "dense-embed")
+            shutil.copy(os.path.join("dense", "2_Dense", "model.safetensors"), os.path.join(HERE, "dense-embed", "2_Dense"))
         kinds = ["cross"] if version < "6" else ["cross", "classes"]
         for kind in kinds:
             options = {}
