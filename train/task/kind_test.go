@@ -84,3 +84,17 @@ func TestKindWords(t *testing.T) {
 		}
 	}
 }
+
+// Only kinds that learn classes have label smoothing.
+func TestLabelSmoothing(t *testing.T) {
+	for name, what := range map[string]string{"regression": "numbers", "multilabel": "several labels per row", "qa": "parts of texts", "embed": "vectors"} {
+		c := must.Get(Named(name, 0))(t)
+		c.Data.File, c.Training.LabelSmoothing = "rows.tsv", 0.1
+		must.Refuse(0, c.Check())(t, "training.label_smoothing is for classes: the task "+name+" learns "+what)
+	}
+	for _, name := range []string{"classification", "tagging", "seq2seq"} {
+		c := must.Get(Named(name, 0))(t)
+		c.Data.File, c.Training.LabelSmoothing = "rows.tsv", 0.1
+		must.Do(t, c.Check())
+	}
+}
