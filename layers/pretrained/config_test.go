@@ -223,6 +223,7 @@ func TestDense(t *testing.T) {
 	} {
 		wantError(t, config, with(config, 3, 16), want)
 	}
+	f.put("2/config.json", `{"out_features": 3}`)
 	delete(f.MapFS, "2/model.safetensors")
 	wantError(t, "no weights", failure(OpenFS(f.MapFS, tensor.Float32)), "there are no weights")
 }

@@ -18,9 +18,9 @@ const (
 )
 
 // Files returns the names of the files with a folder's weights: model.safetensors, the files that
-// model.safetensors.index.json lists, or the only safetensors file, whatever its name; and the file of a Dense module. It returns an error if there is
-// neither, or if a listed file is missing or lies in another folder. PyTorch's pickles are never read, because opening
-// a pickle can run any program; the error says how to convert them.
+// model.safetensors.index.json lists, or the only safetensors file, whatever its name; and the file of a Dense module.
+// It returns an error if there is neither, or if a listed file is missing or lies in another folder. PyTorch's pickles
+// are never read, because opening a pickle can run any program; the error says how to convert them.
 func Files(fsys fs.FS) ([]string, error) {
 	modules, folder, err := readModules(fsys)
 	if err != nil {

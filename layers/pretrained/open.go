@@ -99,8 +99,8 @@ func (c Config) Open(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
 
 // Load loads the weights of the folder from which ReadConfig read c into the parameters p of the model. Parameters for
 // which drop, unless it is nil, returns true keep their values. Load returns an error if the weights don't fit, or if
-// there are weights in front of the head that c has no layer for. Parameters without blocks, such as a head's, are loaded
-// alone.
+// there are weights in front of the head that c has no layer for. Parameters without blocks, such as a head's, may be
+// loaded alone.
 func (c Config) Load(fsys fs.FS, p *layers.Params, drop func(name string, shape []int) bool) (report layers.LoadReport, err error) {
 	files, err := Files(fsys)
 	if err != nil {

@@ -19,10 +19,11 @@ import (
 )
 
 // Save writes a model to a folder that the reference library, transformers, opens: config.json, model.safetensors and,
-// for text, generation_config.json. The weights of a Dense go to its own folder, from where ReadConfig read c. It makes the folder if there is none. The parameters p are those of the model that
-// Config.Open makes for c. If c.Type is empty, Save chooses the first architecture that has the settings of c.Model, or
-// that can compute the same with other weights. In the latter case, a scale of the embeddings and the bias of a head
-// after a LayerNorm become parts of matrices, so results differ by rounding.
+// for text, generation_config.json. The weights of a Dense go to the folder of its module. Save makes the folders if
+// there are none. The parameters p belong to the model that Config.Open makes for c. If c.Type is empty, Save chooses
+// the first architecture that has the settings of c.Model, or that can compute the same with other weights. With other
+// weights, a scale of the embeddings and the bias of a head after a LayerNorm become parts of matrices, so results
+// differ by rounding.
 //
 // Save returns an error if the architecture lacks one of the settings; rates of dropout and initial values don't count.
 // If c.Type is empty, the error names the architecture with the fewest differences.

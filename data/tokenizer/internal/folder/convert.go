@@ -406,8 +406,8 @@ func modelFile(folder fs.FS, proto []byte) (file format.File, err error) {
 	return file, err
 }
 
-// textTemplate returns a template that puts the token first before each text, and the token last after each text, unless
-// they are empty. It returns nil if both are. The tokens of the second text have the type secondType.
+// textTemplate returns a template that puts the token first before each text, and the token last after each text,
+// unless they are empty. It returns nil if both are. The tokens of the second text have the type secondType.
 func textTemplate(ids *vocabIDs, first, last TokenName, secondType int) (any, error) {
 	if first == "" && last == "" {
 		return nil, nil
