@@ -26,7 +26,6 @@ Instruct. The model knows all questions and answers before. Ctrl-C stops an answ
 while heed waits for a line, ends the conversation. These lines aren't questions:
 
 ` + chatCommands + `
-
 The model's chat template says how the conversation is written; --template chooses another one by name.
 Without flags, tokens are drawn as generation_config.json says. A conversation that exceeds the model's
 context is an error; on a terminal, /reset then goes on.`,
