@@ -204,7 +204,7 @@ func (s publishedStart) export(dir string, p *layers.Params) error {
 	}
 	names, err := s.smallFiles()
 	for _, name := range names {
-		if (s.model.Head == "classes" || s.model.Head == "spans") && s.model.Folder == "." && (name == modulesFile || name == sentenceFile || strings.HasSuffix(path.Dir(name), "_Pooling")) {
+		if slices.Contains([]string{"classes", "spans", "tags"}, s.model.Head) && s.model.Folder == "." && (name == modulesFile || name == sentenceFile || strings.HasSuffix(path.Dir(name), "_Pooling")) {
 			continue
 		}
 		if base := path.Base(name); err == nil && name != path.Join(s.model.Folder, runfolder.ConfigFile) && base != "generation_config.json" {
