@@ -24,6 +24,7 @@ makes with its default --norm and with --positions learned (the default; the fol
 --positions rotary (a GPT-NeoX), with any --activation that those have; so has the preset nanogpt. For
 other settings, the error names the nearest architecture and what differs. Logits differ by rounding at
 most. If the run's tokens are characters, other libraries leave out characters that it doesn't know.
+Taggers with --units tokens become such models, too, with a head for tags.
 
 DIR may also be the folder of a published model, or a run that began as one: the result is such a model, with
 its tokenizer and other settings. Labels and numbers need a model that already had a head for them.

@@ -4,28 +4,42 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer/internal/format"
 )
 
 // WritePublished is like Write, but writes a tokenizer.json of a published model: a file that Open reads, and other
 // libraries with the same ids. A Vocab becomes a byte-pair encoding of characters without merges. If it has no unknown
-// id, the tokenizer of that file leaves out unknown characters, which are errors of Vocab.Encode.
+// id, the tokenizer of that file leaves out unknown characters, which are errors of Vocab.Encode. Tokens become a
+// WordPiece vocabulary in which no token continues another.
 //
-// WritePublished returns an error for units other than Characters and BPE, and the errors of Write.
+// WritePublished returns an error for Words, because no published tokenizer looks for the lower-case form of an unknown
+// word, and the errors of Write.
 func WritePublished(w io.Writer, t Tokenizer) error {
-	v, ok := t.(*Vocab)
-	if !ok {
-		if s, ok := t.(*spaced); ok {
-			return fmt.Errorf("a tokenizer for %s can't be written as a published one: it must be for %s or %s", s.units, Characters, BPE)
+	file := format.File{Version: "1.0", AddedTokens: []any{}}
+	switch t := t.(type) {
+	case *Vocab:
+		model := bpeJSON{Type: "BPE", Vocab: strings.Split(t.Symbols(), ""), Merges: []joinJSON{}}
+		if t.unknown {
+			model.Vocab, model.UnknownToken = append(model.Vocab, unknownToken), unknownToken
 		}
+		file.Decoder, file.Model = forms[Characters].Decoder, model
+	case *spaced:
+		if t.units == Words {
+			return fmt.Errorf("a tokenizer for %s can't be written as a published one, which wouldn't look for the lower-case form of an unknown word: use %s, %s or %s", Words, Tokens, Characters, BPE)
+		}
+		longest := 0
+		for _, token := range t.tokens {
+			longest = max(longest, utf8.RuneCountInString(token))
+		}
+		file.PreTokenizer = forms[Tokens].PreTokenizer
+		file.Model = map[string]any{"type": "WordPiece", "unk_token": unknownToken, "continuing_subword_prefix": " ", "max_input_chars_per_word": longest,
+			"vocab": wordLevel(Tokens, t.tokens, t.Unknown()).Vocab}
+	default:
 		return Write(w, t)
 	}
-	model := bpeJSON{Type: "BPE", Vocab: strings.Split(v.Symbols(), ""), Merges: []joinJSON{}}
-	if v.unknown {
-		model.Vocab, model.UnknownToken = append(model.Vocab, unknownToken), unknownToken
-	}
-	content, err := format.Marshal(format.File{Version: "1.0", AddedTokens: []any{}, Decoder: forms[Characters].Decoder, Model: model}, "  ")
+	content, err := format.Marshal(file, "  ")
 	if err == nil {
 		_, err = w.Write(content)
 	}

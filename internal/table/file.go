@@ -93,7 +93,9 @@ func newTableFile(ending string, f *textfile.File, o Options) (*tableFile, error
 	t.form.crlf = windows > 0 && 2*windows >= bytes.Count(head, []byte("\n")) // line ends within quotes may differ
 	switch t.form.layout = layoutOf(ending, string(first), o.Tagged); {
 	case t.form.layout == objects:
-		if t.form.array = bytes.HasPrefix(bytes.TrimSpace(head), []byte("[")); t.form.array {
+		inside, list := bytes.CutPrefix(bytes.TrimSpace(head), []byte("["))
+		t.form.array = list && !bytes.HasPrefix(bytes.TrimSpace(inside), []byte(`"`)) // otherwise, a line is a text and its spans
+		if list {
 			return t, nil
 		}
 		return t, f.CheckJSONL()

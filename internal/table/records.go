@@ -111,6 +111,9 @@ func newRecords(rows rowSource, f form, o Options) (*Records, error) {
 		return nil, cmp.Or(r.bad, err)
 	}
 	if f.rowNames && r.again { // it is a header, but its names are unknown
+		if r.bad != nil {
+			return nil, r.bad
+		}
 		if o.Columns == nil {
 			return nil, manyColumns(first.fields, make([]string, len(o.Known)), o)
 		}

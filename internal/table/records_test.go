@@ -128,7 +128,8 @@ func TestWriterErrors(t *testing.T) {
 func FuzzRecords(f *testing.F) {
 	endings := []string{".tsv", ".csv", "", ".jsonl", ".conll", ".conllu"}
 	for _, s := range []string{"a\tb\nc\td\n", "text,label\r\n\"a\"\"\n\",b\r\n", "\"a", mark + "\"a\";b", "\xff\xfea\x00\t\x00b\x00", "\n\na\"b,c\nd,e\n", "\x1f\x8b",
-		"{\"text\":\"\\ud834\\udd1e\",\"x\":{\"y\":[null]},\"label\":[\"a\",1]}\n\n{}\n{\"Text\":true,\"target\":0}", "0\n{}",
+		"{\"text\":\"\\ud834\\udd1e\",\"x\":{\"y\":[null]},\"label\":[\"a\",1]}\n\n{}\n{\"Text\":true,\"target\":0}", "0\n{}", ",0\"\n0\n10",
+		"[\"a b\", {\"entities\": [[0, 1, \"X\"]]}]\n[\"c\", {\"entities\": []}]\n", `{"data": {"text": "a b"}, "annotations": [{"result": [{"type": "labels", "value": {"start": 0, "end": 1, "labels": ["X"]}}]}]}`,
 		"-DOCSTART- O\n\n# O\na b\tO\n\n", "# c\n1-2\ta b\t_\t_\n1\ta b\t_\tX\n\n\n# d\n1.1\ta\n2 \tb\t_\tY\t_"} {
 		for i := range endings {
 			f.Add([]byte(s), i)

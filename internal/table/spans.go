@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,13 +18,17 @@ import (
 // write such JSON:
 //
 //	{"text": "Ann Lee sings.", "label": [[0, 7, "PER"]]}                               doccano; "labels", too
-//	{"text": "Ann Lee sings.", "label": [{"start": 0, "end": 7, "labels": ["PER"]}]}   Label Studio
+//	{"text": "Ann", "entities": [{"start_offset": 0, "end_offset": 3, "label": "PER"}]} doccano with relations
+//	{"text": "Ann Lee sings.", "label": [{"start": 0, "end": 7, "labels": ["PER"]}]}   Label Studio, JSON-MIN
+//	{"data": {"text": "Ann Lee sings."}, "annotations": [{"result":                     Label Studio, JSON
+//	  [{"type": "labels", "value": {"start": 0, "end": 7, "labels": ["PER"]}}]}]}
 //	{"text": "Ann Lee sings.", "spans": [{"start": 0, "end": 7, "label": "PER"}]}      Prodigy
 //	["Ann Lee sings.", {"entities": [[0, 7, "PER"]]}]                                  spaCy
 type spanReader struct {
 	columns []string // Options.Columns
 
 	rows, spans, inside, lost int // numbers of rows, spans, spans that begin or end inside a word, and spans without words
+	several                   int // texts with several annotations
 }
 
 // A span is a part of a text, in characters.
@@ -32,10 +37,27 @@ type span struct {
 	label      string
 }
 
+// A written is a span as programs write it.
+type written struct {
+	Start, End, Label json.RawMessage   `json:",omitempty"`
+	StartOffset       json.RawMessage   `json:"start_offset,omitempty"`
+	EndOffset         json.RawMessage   `json:"end_offset,omitempty"`
+	Labels            []json.RawMessage `json:",omitempty"`
+}
+
+// An annotation is the work of one person on a task of Label Studio.
+type annotation struct {
+	Cancelled bool `json:"was_cancelled"`
+	Result    []struct {
+		Type  string
+		Value written
+	}
+}
+
 // members is like the function members. An object with spans gets the members tokens and tags, or Columns, in place of
 // its own.
 func (s *spanReader) members(line []byte) (object, error) {
-	o, err := pairMembers(line)
+	o, err := s.annotated(line)
 	if err != nil {
 		return nil, err
 	}
@@ -43,23 +65,9 @@ func (s *spanReader) members(line []byte) (object, error) {
 	if len(s.columns) == 2 {
 		names, texts, marks = s.columns, s.columns[:1], s.columns[1:]
 	}
-	find := func(keys []string, fits func(value []byte) bool) []byte {
-		for _, m := range o {
-			if slices.Contains(keys, m.key) && fits(m.value) {
-				return m.value
-			}
-		}
-		return nil
-	}
-	content := find(texts, func(value []byte) bool { return value[0] == '"' })
-	begins := func(firsts string) func(value []byte) bool {
-		return func(value []byte) bool {
-			return value[0] == '[' && strings.ContainsRune(firsts, rune(strings.TrimLeft(string(value[1:]), jsonSpace)[0]))
-		}
-	}
-	list := find(marks, begins("[{"))
+	content, list := o.find(texts, `"`), o.find(marks, "[[", "[{")
 	if list == nil {
-		list = find(marks, begins("]"))
+		list = o.find(marks, "[]")
 	}
 	if content == nil || list == nil {
 		return o, nil
@@ -91,21 +99,57 @@ func (s *spanReader) members(line []byte) (object, error) {
 	return o, nil
 }
 
-// pairMembers is like members, and accepts a list of a text and an object.
-func pairMembers(line []byte) (object, error) {
-	if line[0] != '[' || !json.Valid(line) {
-		return members(line)
+// find returns the first value that has one of the keys and begins with one of the texts, without white space between
+// its first characters.
+func (o object) find(keys []string, begins ...string) []byte {
+	for _, m := range o {
+		inside := bytes.TrimLeft(m.value[1:], jsonSpace)
+		start := string(m.value[:1]) + string(inside[:min(1, len(inside))])
+		if slices.Contains(keys, m.key) && slices.ContainsFunc(begins, func(b string) bool { return strings.HasPrefix(start, b) }) {
+			return m.value
+		}
 	}
-	var parts [][]byte
-	err := jsonkeys.Elements(line, func(element []byte) error {
-		parts = append(parts, element)
-		return nil
-	})
-	if err != nil || len(parts) != 2 || parts[0][0] != '"' || parts[1][0] != '{' {
-		return nil, fmt.Errorf("neither a JSON object nor a text with an object: %.50q", line)
+	return nil
+}
+
+// annotated is like the function members. It also accepts a list of a text and an object. A task of Label Studio has
+// the members of its data, and the spans of its first annotation as label.
+func (s *spanReader) annotated(line []byte) (object, error) {
+	if line = bytes.TrimLeft(line, jsonSpace); line[0] == '[' {
+		var pair []json.RawMessage
+		if err := json.Unmarshal(line, &pair); err != nil || len(pair) != 2 || pair[0][0] != '"' || pair[1][0] != '{' {
+			return nil, fmt.Errorf("neither a JSON object nor a text with an object: %.50q", line)
+		}
+		o, err := members(pair[1])
+		return append(object{{"text", pair[0]}}, o...), err
 	}
-	o, err := members(parts[1])
-	return append(object{{"text", parts[0]}}, o...), err
+	o, err := members(line)
+	content, work := o.find([]string{"data"}, "{"), o.find([]string{"annotations"}, "[")
+	if err != nil || content == nil || work == nil {
+		return o, err
+	}
+	var annotations []annotation
+	if err := json.Unmarshal(work, &annotations); err != nil {
+		return nil, fmt.Errorf("a task of Label Studio: %w", err)
+	}
+	annotations = slices.DeleteFunc(annotations, func(a annotation) bool { return a.Cancelled })
+	if len(annotations) == 0 {
+		return nil, errors.New("the task has no annotation, or only cancelled ones: annotate it, or leave it out")
+	}
+	if len(annotations) > 1 {
+		s.several++
+	}
+	spans := []written{}
+	for _, r := range annotations[0].Result {
+		if r.Type == "labels" { // others are relations and labels of the whole text
+			spans = append(spans, r.Value)
+		}
+	}
+	list, err := json.Marshal(spans)
+	if err == nil {
+		o, err = members(content)
+	}
+	return append(object{{"label", list}}, o...), err
 }
 
 // spanOf reads a list of start, end and label, or an object with these members.
@@ -121,12 +165,12 @@ func spanOf(value []byte) (x span, err error) {
 			place, label = [2]json.RawMessage(list), list[2]
 		}
 	} else {
-		var o struct {
-			Start, End, Label json.RawMessage
-			Labels            []json.RawMessage
-		}
+		var o written
 		err = json.Unmarshal(value, &o)
-		if place, label = [2]json.RawMessage{o.Start, o.End}, o.Label; label == nil && len(o.Labels) == 1 {
+		if place, label = [2]json.RawMessage{o.Start, o.End}, o.Label; o.Start == nil {
+			place = [2]json.RawMessage{o.StartOffset, o.EndOffset}
+		}
+		if label == nil && len(o.Labels) == 1 {
 			label = o.Labels[0]
 		}
 	}
@@ -200,6 +244,9 @@ func (s *spanReader) notes() (notes []string) {
 	}
 	if s.lost > 0 {
 		note += fmt.Sprintf("; %d were left out, because they have no word that isn't another's", s.lost)
+	}
+	if s.several > 0 {
+		note += fmt.Sprintf("; %s with several annotations: the first counts", text.Count(s.several, "text"))
 	}
 	return []string{note}
 }

@@ -46,13 +46,17 @@ type word struct {
 }
 
 func visibleWords(_ *tokenizer.Pipeline, input string, pieces []piece) (words []word) {
-	next := 0
+	next, last := 0, -1
 	for start, end := range text.Places(input, text.VisibleWords(input)) {
 		for next < len(pieces) && pieces[next].End <= start {
 			next++
 		}
-		if next < len(pieces) && pieces[next].Start < end { // otherwise, the tokenizer drops the word
-			words = append(words, word{start, end, pieces[next : next+1]})
+		switch {
+		case next == len(pieces) || pieces[next].Start >= end: // the tokenizer drops the word
+		case next == last: // words that share a piece are one
+			words[len(words)-1].end = end
+		default:
+			words, last = append(words, word{start, end, pieces[next : next+1]}), next
 		}
 	}
 	return words

@@ -22,10 +22,10 @@ import (
 // Export writes the model to a folder in the form of published models, which Open and other libraries read:
 // config.json, model.safetensors with numbers of 32 bits, and the tokenizer. The folder must be empty or not exist yet.
 //
-// It can be a text model that computes the same as a model of a published architecture, up to rounding: see
-// pretrained.Save. The settings of Defaults make such models, also with rotary positions, and so does the preset
-// nanogpt. In other libraries, the tokenizer of a model for characters leaves out characters that the model doesn't
-// know.
+// It can be a text model, or a model for tags of tokens, that computes the same as a model of a published architecture,
+// up to rounding: see pretrained.Save. The settings of Defaults make such models, also with rotary positions, and so
+// does the preset nanogpt. In other libraries, the tokenizer of a model for characters leaves out characters that the
+// model doesn't know.
 //
 // A model that Open has opened from a published folder, or that began as one, is written as such a model, with copies
 // of that folder's other files. Labels and numbers need a folder that already had a head for them. The temperature of a
@@ -39,14 +39,14 @@ import (
 // that differ. After an error, the folder is as before.
 func (m *Model) Export(dir string) error {
 	err := newFolder(dir, func() error {
-		if m.published != nil {
-			s, p, err := m.asPublished()
-			if err != nil {
-				return err
-			}
-			return s.export(dir, p)
+		s, p, err := m.asPublished()
+		switch {
+		case err != nil:
+			return err
+		case m.published == nil:
+			return m.export(dir, s.model, p)
 		}
-		return m.export(dir)
+		return s.export(dir, p)
 	})
 	if err != nil {
 		return fmt.Errorf("the model of the task %s can't be exported: %w", m.Config.Task.Name, err)
@@ -84,16 +84,9 @@ func newFolder(dir string, write func() error) error {
 	return err
 }
 
-// export writes a model that was trained.
-func (m *Model) export(dir string) error {
-	if m.Config.Task.Kind != data.KindText {
-		return fmt.Errorf("models of kind %s have no published equal unless they began as a published model", m.Config.Task.Kind)
-	}
-	c := pretrained.Config{Head: "text", Causal: true, Model: m.Config.Model, MaxLen: m.layout.Len, Start: -1, Pad: -1, Sampler: m.Sampler()}
-	if p, ok := c.Model.Positions.(layers.Learned); ok {
-		c.MaxLen = p.MaxLen
-	}
-	if err := pretrained.Save(dir, c, m.Params); err != nil {
+// export writes a model that began with new weights.
+func (m *Model) export(dir string, c pretrained.Config, p *layers.Params) error {
+	if err := pretrained.Save(dir, c, p); err != nil {
 		return err
 	}
 	source, _ := m.Coder.Tokenizers()
@@ -107,14 +100,37 @@ func (m *Model) export(dir string) error {
 		os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), []byte(settings), 0o666))
 }
 
+// asNew returns the settings of a model that began with new weights. They are complete for text.
+func (m *Model) asNew() (s publishedStart, err error) {
+	c := m.Config
+	s.model = pretrained.Config{Head: "text", Causal: true, Model: c.Model, MaxLen: m.layout.Len, Start: -1, Pad: -1, Sampler: m.Sampler()}
+	if p, ok := c.Model.Positions.(layers.Learned); ok {
+		s.model.MaxLen = p.MaxLen
+	}
+	switch k := c.Task.Kind; {
+	case k == data.KindText:
+	case k == data.KindTagging && c.Data.SourceUnits == tokenizer.Tokens:
+		s.model.Causal = false
+	case k == data.KindTagging:
+		err = fmt.Errorf("it tags %s with a vocabulary of its own, which published models don't: use --units tokens, or begin with a published model (--from)", c.Data.SourceUnits)
+	default:
+		err = fmt.Errorf("models of kind %s have no published equal unless they began as a published model", k)
+	}
+	return s, err
+}
+
 // asPublished returns the published model that computes the same as m, with its parameters.
 func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
 	c, factor, mean := m.Config, 1.0, 0.0
 	if m.Mixture.Linear == 0 { // otherwise, the temperature belongs to the mixture
 		factor /= cmp.Or(m.Mixture.Temperature, 1)
 	}
-	s, p = *m.published, m.Params
-	if c.Opened() {
+	p = m.Params
+	if m.published == nil {
+		if s, err = m.asNew(); err != nil {
+			return s, nil, err
+		}
+	} else if s = *m.published; c.Opened() {
 		return s, p, nil
 	}
 	s.model.Model = c.Model

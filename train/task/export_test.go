@@ -175,11 +175,18 @@ func TestExportPublished(t *testing.T) {
 func TestExportErrors(t *testing.T) {
 	c := small(t, "text")
 	c.Model.Block.Norm.Kind = "rms"
+	unitsOf := func(source, target tokenizer.Units) Config {
+		c := withFile(t, "tagging", "rows.tsv", someRows(data.KindTagging))
+		c.Data.SourceUnits, c.Data.TargetUnits = source, target
+		return c
+	}
 	for name, test := range map[string]struct {
 		c    Config
 		want string
 	}{
 		"rms":            {c, `the nearest is gpt2: block.norm.kind is "rms", and there it is "layer"; no_bias is false`},
+		"words":          {unitsOf("words", "tokens"), "it tags words with a vocabulary of its own, which published models don't: use --units tokens, or begin with a published model (--from)"},
+		"letters":        {unitsOf("characters", "characters"), "it tags characters with"},
 		"classification": {withFile(t, "classification", "rows.tsv", someRows(data.KindClassification)), "models of kind classification have no published equal unless they began as a published model"},
 	} {
 		dir := filepath.Join(t.TempDir(), "new")
@@ -195,6 +202,45 @@ func TestExportErrors(t *testing.T) {
 	must.Fail(t, made(t, small(t, "text")).Export(full), "isn't empty: it has notes.txt")
 	if got := read(t, filepath.Join(full, "notes.txt")); got != "mine" {
 		t.Errorf("the file has %q", got)
+	}
+}
+
+// A tagger of tokens from new weights must be exported as a model that gives the same tags. A token of several words is
+// one of its entities.
+func TestExportTags(t *testing.T) {
+	t.Parallel()
+	rows := "tokens\ttags\n"
+	for i := range 120 {
+		name, place := []string{"Ann", "O'Hara", "Zoë"}[i%3], []string{"U.S.A.", "Bern"}[i/3%2]
+		rows += fmt.Sprintf("%s saw %s isn't%s\tB-PER O B-LOC O%s\n", name, place, strings.Repeat(" x", i/6), strings.Repeat(" O", i/6))
+	}
+	for kind, positions := range map[string]layers.PositionsConfig{"gpt_neox": layers.Rotary{}, "gpt2": layers.Learned{MaxLen: 64}} {
+		c := withFile(t, "tagging", "rows.tsv", rows)
+		c.Model.Positions, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = positions, 6, 0.01
+		_, run := trained(t, c)
+		m := must.Get(Open(run))(t)
+		m.Mixture = mixture{Linear: 0.25, Temperature: 2}
+		var notes []string
+		m.Note = func(note string) { notes = append(notes, note) }
+		folder := filepath.Join(t.TempDir(), "new")
+		if err := m.Export(folder); err != nil || len(notes) != 1 {
+			t.Fatalf("%s: %v, with the notes %q", kind, err, notes)
+		}
+		again := must.Get(Open(folder))(t)
+		if again.Config.Task.Name != kind || len(again.Config.Task.Classes) != 3 {
+			t.Errorf("exported as %s with the tags %q, want %s", again.Config.Task.Name, again.Config.Task.Classes, kind)
+		}
+		must.Do(t, m.UseNetwork())
+		texts := []string{"O'Hara saw U.S.A. x x", "Ann isn't  in U.S.A.", "Bob saw O'Hara Zoë's"}
+		got, want := must.Get(again.PredictAll(t.Context(), texts, PredictOptions{}))(t), must.Get(m.PredictAll(t.Context(), texts, PredictOptions{}))(t)
+		for i := range texts {
+			for j := range got[i].Spans {
+				got[i].Spans[j].Score = 0
+			}
+			if got[i].Text != want[i].Text || !slices.Equal(got[i].Spans, want[i].Spans) || len(want[i].Spans) == 0 {
+				t.Errorf("%s: %q: got %+v, want %+v", kind, texts[i], got[i], want[i])
+			}
+		}
 	}
 }
 
@@ -254,7 +300,11 @@ func TestExportFineTuned(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %s", tt.kind, tt.from), func(t *testing.T) {
 			t.Parallel()
-			task, run := trained(t, fromPublished(t, tt.kind, publishedFolder(t, tt.from), tt.tune))
+			from := publishedFolder(t, tt.from)
+			if tt.from == "bert" && tt.want == "" { // as sentence-transformers writes it: the model embeds texts
+				write(t, filepath.Join(from, "modules.json"), `[{"path": "", "type": "Transformer"}]`)
+			}
+			task, run := trained(t, fromPublished(t, tt.kind, from, tt.tune))
 			m := must.Get(Open(run))(t)
 			if tt.kind == data.KindClassification {
 				m.Mixture = mixture{Temperature: 1.5}

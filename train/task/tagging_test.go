@@ -204,6 +204,12 @@ func TestTaggingSpans(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "published")
 	must.Do(t, learned.Export(folder))
 	exported := must.Get(Open(folder))(t)
+	for given, want := range map[string]string{"A B C": "A C", "A B C D E": "A B C D E"} {
+		a := Answer{Input: "Oslo. York", Text: given}
+		if tokenTags(&exported.Config.Task, &a); a.Text != want {
+			t.Errorf("tags of tokens: got %q, want %q", a.Text, want)
+		}
+	}
 	got, want := must.Get(exported.PredictAll(t.Context(), texts, PredictOptions{}))(t), must.Get(learned.PredictAll(t.Context(), texts, PredictOptions{}))(t)
 	for i := range texts {
 		if got[i].Text != want[i].Text || len(got[i].Spans) != len(want[i].Spans) {
