@@ -73,7 +73,7 @@ func TestPairs(t *testing.T) {
 	c.Data.Columns = columns
 	task := made(t, c)
 	if !task.Config.Task.Pairs || !slices.Equal(task.Config.Task.Classes, []string{"no", "yes"}) || !strings.HasPrefix(task.Examples()[0].Source, "a b ") || strings.Count(task.Examples()[0].Source, "\tc, ") != 1 {
-		t.Errorf("got the rule %+v and the examples %q", task.Config.Task, task.Examples())
+		t.Errorf("got the rule %+v and the examples %v", task.Config.Task, task.Examples())
 	}
 	must.Have(t, task.DescribeData(), "columns: left, right and label, named in the header\n", "line 102: the second text (column 3) is empty\n")
 
