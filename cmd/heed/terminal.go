@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/heed-go/heed/internal/text"
@@ -73,4 +75,22 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 func oneLine(err error) string {
 	line := strings.ReplaceAll(err.Error(), textfile.Advice, strings.Replace(textfile.Advice, "its encoding", "its --encoding", 1))
 	return text.Shorten(text.Escape(strings.Join(strings.Fields(line), " ")), 800, 300)
+}
+
+// printJSON prints a value as a line of JSON.
+func printJSON(w io.Writer, value any) error {
+	line, err := text.JSON(value)
+	if err == nil {
+		_, err = w.Write(append(line, '\n'))
+	}
+	return err
+}
+
+// failures counts inputs for which something failed, and prints the first few errors.
+type failures struct{ count int }
+
+func (f *failures) add(cmd *cobra.Command, err error) {
+	if f.count++; f.count <= 5 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "heed:", oneLine(err))
+	}
 }
