@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -19,6 +20,9 @@ type explanation struct {
 	label, against string
 	top            int
 	asJSON         bool
+
+	printed bool // whether an empty line comes before the next text
+	failed  failures
 }
 
 func newExplain() *cobra.Command {
@@ -38,7 +42,8 @@ gradients, mixed with what leaving out a word changes in the linear model, if th
 heed eval --out and of runs show the same values.
 
 With --json, a line is an object with input, answer, label, the label's probability, and words, in the order
-of the text: each has word, start, end and value. Put -- before texts that begin with a dash.`,
+of the text: each has word, start, end and value. Without --json, an empty line stands between texts. Put --
+before texts that begin with a dash.`,
 		Example: `  heed explain runs/mails 'The parcel is late'
   heed explain runs/mails --label praise --against complaint --top 5 < mails.txt`,
 		Args: takes("a model folder, then texts or none to read standard input", cobra.MinimumNArgs(1)),
@@ -72,8 +77,17 @@ func (e *explanation) run(cmd *cobra.Command, dir string, texts []string) error 
 		}
 		out := bufio.NewWriter(cmd.OutOrStdout())
 		for _, a := range answers {
-			if err := e.print(out, m, a); err != nil {
-				return wrongFlag(wrongInput(cmp.Or(out.Flush(), err)), nil)
+			var wrong *model.InputError
+			err := e.print(out, m, a)
+			if errors.As(err, &wrong) {
+				e.failed.add(cmd, err)
+				err = nil
+				if e.asJSON {
+					err = printJSON(out, map[string]any{"input": a.Input, "error": text.OneLine(wrong.Err)})
+				}
+			}
+			if err != nil {
+				return wrongFlag(cmp.Or(out.Flush(), err), nil)
 			}
 			if a.Cut {
 				noteCut(cmd.ErrOrStderr(), m, "a text is")
@@ -82,9 +96,16 @@ func (e *explanation) run(cmd *cobra.Command, dir string, texts []string) error 
 		return out.Flush()
 	}
 	if len(texts) > 0 {
-		return explain(texts)
+		err = explain(texts)
+	} else {
+		err = inputLines(cmd, typeLines, func(_ int, lines []string) error { return explain(lines) })
 	}
-	return inputLines(cmd, typeLines, func(_ int, lines []string) error { return explain(lines) })
+	if n := e.failed.count; err == nil && n > 0 {
+		if err = fmt.Errorf("%s can't be explained", text.Count(n, "text")); len(texts) > 0 {
+			err = &usageError{err} // a wrong argument is a wrong call
+		}
+	}
+	return err
 }
 
 // print prints the explanation of an answer.
@@ -103,12 +124,12 @@ func (e *explanation) print(w io.Writer, m *model.Model, a model.Answer) error {
 		if a.Labels != nil {
 			answer = a.Labels
 		}
-		line, err := text.JSON(map[string]any{"input": a.Input, "answer": answer, "probability": p, "label": label, "words": words})
-		if err == nil {
-			_, err = w.Write(append(line, '\n'))
-		}
-		return err
+		return printJSON(w, map[string]any{"input": a.Input, "answer": answer, "probability": p, "label": label, "words": words})
 	}
+	if e.printed {
+		fmt.Fprintln(w)
+	}
+	e.printed = true
 	fmt.Fprintf(w, "%s\t%.4f\n", quoted(label), p)
 	slices.SortStableFunc(words, func(a, b model.Contribution) int { return cmp.Compare(math.Abs(b.Value), math.Abs(a.Value)) })
 	for _, word := range words[:min(e.top, len(words))] {
