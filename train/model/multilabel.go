@@ -68,7 +68,7 @@ func (l labeller) mixed(q query, x logit.Mixture) []choice {
 	thresholds := l.thresholdsOf(x)
 	c := choice{targets: make([]int, l.layout.Classes), scores: make([]float64, l.layout.Classes)}
 	for i, z := range x.Odds(q.output, q.linear) {
-		p := 1 / (1 + math.Exp(-float64(z)))
+		p := logit.Logistic(float64(z))
 		if c.scores[i] = p; p >= thresholds[i] {
 			c.targets[i] = 1
 			c.logProb -= math.Log1p(math.Exp(-float64(z)))
