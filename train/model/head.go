@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -121,6 +122,9 @@ func (c *Config) Describe() Description {
 		d.Beam = MaxBeam
 	}
 	headOf(c.Task.Kind).describe(c, &d)
+	if c.Head.Decoder != nil && d.Explain == nil {
+		d.Explain = errors.New("a classifier whose decoder reads the text again isn't explained by words: use heed attention to see what it attends to")
+	}
 	return d
 }
 
