@@ -34,6 +34,7 @@ type facts struct {
 	aligned bool // each symbol of a source has one symbol in the answer
 	causal  bool // no position sees a later one: they generate text, and batches have no lengths
 	decoder bool // a decoder writes answers of any length
+	windows bool // an input is read in its data.Windows; so are inputs of published models for tags
 	masks   bool // a source has masks, which an answer fills
 	vectors bool // they have no answers, but vectors
 	linear  bool // a linear model beside the network can give the answers, too

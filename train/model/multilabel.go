@@ -109,6 +109,16 @@ func (l labeller) answer(c choice, a *Answer) error {
 	return nil
 }
 
+func (l labeller) join(rows []query, o PredictOptions, a *Answer) error {
+	c := rows[0].choices[0]
+	a.LogProb = c.logProb
+	err := l.answer(c, a)
+	for _, s := range a.Scores[:min(o.Top, len(a.Scores))] {
+		a.Top = append(a.Top, Alternative{Text: s.Label, LogProb: math.Log(s.Score)})
+	}
+	return err
+}
+
 // thresholdsKey is the key of a run's thresholds in the metadata of its weights. Its text is a list in JSON.
 const thresholdsKey = "heed.thresholds"
 

@@ -20,7 +20,7 @@ import (
 type spanHead struct{}
 
 func (spanHead) about() facts {
-	return facts{kind: data.KindQA, use: "predict", rows: true, pairs: true, top: MaxBeam, units: "characters, tokens, words, bpe"}
+	return facts{kind: data.KindQA, use: "predict", rows: true, pairs: true, windows: true, top: MaxBeam, units: "characters, tokens, words, bpe"}
 }
 
 func (spanHead) suit(m *pretrained.Config) error {
@@ -140,7 +140,7 @@ func (s spanner) join(rows []query, o PredictOptions, a *Answer) error {
 	for i, c := range joined.choices {
 		joined.choices[i].logProb = math.Log(c.number)
 	}
-	return s.complete(joined, o, a)
+	return s.Model.join([]query{joined}, o, a)
 }
 
 func (s spanner) answer(c choice, a *Answer) error {
