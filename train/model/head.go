@@ -88,6 +88,7 @@ type Description struct {
 	Cut       string // part of an input that the model ignores if it is too long: "the beginning" or "the end"
 	Units     string // units that an answer may be split into, separated by commas; empty for a label or a number
 
+	Parts    []string // names of the two texts of an input, if it is a pair
 	Entities []string // values of PredictOptions.Entities; nil if the model has no use for it
 	Columns  []string // fields of an Answer besides its text that have a column of their own in a file of rows
 	NoAnswer bool     // PredictOptions may have NoAnswer
@@ -99,7 +100,7 @@ type Description struct {
 // Describe describes the models of a configuration.
 func (c *Config) Describe() Description {
 	f := c.about()
-	d := Description{Use: f.use, Top: f.top, Beam: 1, Cut: "the end", Units: f.answers, Schema: map[string]any{"answer": map[string]any{"type": "string"}}}
+	d := Description{Use: f.use, Parts: []string{"First text", "Second text"}, Top: f.top, Beam: 1, Cut: "the end", Units: f.answers, Schema: map[string]any{"answer": map[string]any{"type": "string"}}}
 	if p, published := c.Task.Source.(*tokenizer.Pipeline); f.causal || published && p.CutsStart() {
 		d.Cut = "the beginning"
 	}

@@ -45,7 +45,7 @@ func (spanHead) describe(_ *Config, d *Description) {
 		"start":  place, "end": place,
 		"probability": map[string]any{"type": "number", "minimum": 0, "description": "the answer's probability in its part of the context; if it is in several places or parts, their sum"},
 	}
-	d.Columns = []string{"start", "end"}
+	d.Parts, d.Columns = []string{"Question", "Context"}, []string{"start", "end"}
 	d.Schema = maps.Clone(part)
 	d.Schema["alternatives"] = map[string]any{"type": "array", "items": map[string]any{"type": "object", "properties": part}, "description": "with top: the likeliest answers; the first is the answer"}
 	d.NoAnswer = true
