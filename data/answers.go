@@ -186,8 +186,8 @@ func AnswersOf(answer string) (texts []string, starts []int) {
 	return texts, starts
 }
 
-// answerCoder is the Coder of KindQA. A row's inputs are one of the example's Windows, then padding. Its targets are the
-// positions of the first and the last token of the first answer, or 0 and 0 if the window doesn't have all of it.
+// answerCoder is the Coder of KindQA. A row's inputs are one of the example's Windows, then padding. Its targets are
+// the positions of the first and the last token of the first answer, or 0 and 0 if the window doesn't have all of it.
 type answerCoder struct{ coder }
 
 // encodedAnswer is a row of an answerCoder's batch. There may be many, so the numbers are small.
