@@ -27,10 +27,6 @@ type network interface {
 	// input to the fields of an answer that aren't the same for all kinds of tasks, such as Text, Number and Spans.
 	predictor(s batchShape) (predictor, error)
 	answer(c choice, a *Answer) error
-
-	// join completes an input's answer from its queries, after the predictor. There are several, in order, if the
-	// network reads windows.
-	join(rows []query, o PredictOptions, a *Answer) error
 }
 
 // A mixer is a network whose answers are mixed with those of a linear model.

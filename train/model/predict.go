@@ -161,6 +161,12 @@ func (m *Model) addLinear(ctx context.Context, inputs []string, rows []query) er
 	return nil
 }
 
+// A joiner is a network. It completes an input's answer from its queries, after the predictor. There are several, in
+// order, if the network reads windows. A Model has the method for networks that don't.
+type joiner interface {
+	join(rows []query, o PredictOptions, a *Answer) error
+}
+
 // answer sets the answers from the choices of their queries.
 func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) (err error) {
 	slices.SortFunc(rows, func(a, b query) int { return cmp.Or(a.place-b.place, a.number-b.number) })
@@ -169,12 +175,12 @@ func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) (err er
 		for n < len(rows) && rows[n].place == rows[0].place {
 			n++
 		}
-		err, rows = m.Network.join(rows[:n], o, &answers[rows[0].place]), rows[n:]
+		err, rows = m.Network.(joiner).join(rows[:n], o, &answers[rows[0].place]), rows[n:]
 	}
 	return err
 }
 
-// join is the method of networks that have one query per input, with all alternatives among its choices.
+// join completes an answer from one query, with all alternatives among its choices.
 func (m *Model) join(rows []query, o PredictOptions, a *Answer) error {
 	q := rows[0]
 	if o.Threshold != (Threshold{}) {
