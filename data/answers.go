@@ -33,13 +33,6 @@ type Window struct {
 // were mostly trained with it, and the reference library's pipeline reads no more.
 const UsualWindow = 384
 
-// A WindowCoder is a Coder of sources that are read in several Windows. BatchWindows is like Batch, with the number of
-// each example's Window; Batch takes the first.
-type WindowCoder interface {
-	Coder
-	BatchWindows(examples []Example, windows []int) (Batch, error)
-}
-
 const (
 	maxStride  = 128     // greatest number of tokens that two windows share
 	maxWindows = 1 << 14 // greatest number of windows of a source
@@ -94,7 +87,7 @@ func (r *Rule) Windows(source string) ([]Window, error) {
 		end = min(start+room, n)
 		w := whole
 		w.Before = start
-		w.IDs, w.Tokens = append([]int(nil), before...), whole.Tokens[start:end]
+		w.IDs, w.Tokens = append(make([]int, 0, len(before)+end-start+len(after)), before...), whole.Tokens[start:end]
 		if tags && start > 0 { // as in transformers' pipeline
 			w.Tokens = slices.Clone(w.Tokens)
 			w.Tokens[0] = r.Source.(*tokenizer.Pipeline).AsFirst(w.Tokens[0], source)
@@ -145,6 +138,39 @@ func (w *Window) Place(start, end int) (first, last int, ok bool) {
 	return w.Context + first, w.Context + last, true
 }
 
+// Divide returns an example of KindQA once for each of its source's Windows, and the numbers of their ids. A Coder
+// needn't tokenize these examples again.
+func (r *Rule) Divide(e Example) (examples []Example, lengths []int, err error) {
+	windows, err := r.Windows(e.Source)
+	if err != nil {
+		return nil, nil, fmt.Errorf("source %.100q: %w", e.Source, err)
+	}
+	start, end := 0, 0 // of the answer
+	if texts, starts := AnswersOf(e.Answer); texts != nil {
+		_, context, _ := strings.Cut(e.Source, "\t")
+		context = strings.ReplaceAll(context, "\t", " ") // an answer has no tabs
+		if start = starts[0]; start < 0 {
+			start = strings.Index(context, texts[0])
+		}
+		if start < 0 || start > len(context) || !strings.HasPrefix(context[start:], texts[0]) {
+			return nil, nil, fmt.Errorf("the answer %.100q isn't in the context at byte %d", texts[0], start)
+		}
+		end = start + len(texts[0])
+	}
+	for _, w := range windows {
+		row := &encodedAnswer{ids: make([]int32, len(w.IDs))}
+		for i, id := range w.IDs {
+			row.ids[i] = int32(id)
+		}
+		if first, last, ok := w.Place(start, end); ok && end > 0 {
+			row.first, row.last = int32(first), int32(last)
+		}
+		e.encoded = row
+		examples, lengths = append(examples, e), append(lengths, len(w.IDs))
+	}
+	return examples, lengths, nil
+}
+
 // AnswersOf returns the texts of an answer of KindQA, and the byte of the context at which each begins, or −1 if the
 // answer doesn't say so. It returns none if the context has no answer.
 func AnswersOf(answer string) (texts []string, starts []int) {
@@ -160,9 +186,15 @@ func AnswersOf(answer string) (texts []string, starts []int) {
 	return texts, starts
 }
 
-// answerCoder is the Coder of KindQA. A row's inputs are the Window of the example, then padding. Its targets are the
-// positions of the first and the last token of the first answer, or 0 and 0 if the window doesn't have all of it.
+// answerCoder is the Coder of KindQA. A row's inputs are one of the example's Windows, then padding. Its targets are
+// the positions of the first and the last token of the first answer, or 0 and 0 if the window doesn't have all of it.
 type answerCoder struct{ coder }
+
+// encodedAnswer is a row of an answerCoder's batch. There may be many, so the numbers are small.
+type encodedAnswer struct {
+	ids         []int32
+	first, last int32
+}
 
 func newAnswerCoder(c coder) (Coder, error) {
 	if !c.rule.Pairs {
@@ -174,35 +206,19 @@ func newAnswerCoder(c coder) (Coder, error) {
 }
 
 func (a *answerCoder) Batch(examples []Example) (Batch, error) {
-	return a.BatchWindows(examples, make([]int, len(examples)))
-}
-
-func (a *answerCoder) BatchWindows(examples []Example, numbers []int) (Batch, error) {
 	return a.batch(examples, func(b *Batch, row int, e Example) error {
-		windows, err := a.rule.Windows(e.Source)
-		if err != nil {
-			return a.errorf("source %.100q: %w", e.Source, err)
+		if e.encoded == nil {
+			windows, _, err := a.rule.Divide(e)
+			if err != nil {
+				return a.errorf("%w", err)
+			}
+			e = windows[0]
 		}
-		w := windows[numbers[row]]
-		b.Lengths[row] = copy(b.Inputs[row*b.Len:], w.IDs)
-		targets := b.Targets[2*row:][:2]
-		targets[0], targets[1] = 0, 0
-		texts, starts := AnswersOf(e.Answer)
-		if texts == nil {
-			return nil
+		b.Lengths[row] = len(e.encoded.ids)
+		for i, id := range e.encoded.ids {
+			b.Inputs[row*b.Len+i] = int(id)
 		}
-		_, context, _ := strings.Cut(e.Source, "\t")
-		context = strings.ReplaceAll(context, "\t", " ") // an answer has no tabs
-		start := starts[0]
-		if start < 0 {
-			start = strings.Index(context, texts[0])
-		}
-		if start < 0 || start > len(context) || !strings.HasPrefix(context[start:], texts[0]) {
-			return a.errorf("the answer %.100q isn't in the context at byte %d", texts[0], start)
-		}
-		if first, last, ok := w.Place(start, start+len(texts[0])); ok {
-			targets[0], targets[1] = first, last
-		}
+		b.Targets[2*row], b.Targets[2*row+1] = int(e.encoded.first), int(e.encoded.last)
 		return nil
 	})
 }

@@ -58,7 +58,7 @@ func TestNewCoderErrors(t *testing.T) {
 func TestSpellTooLong(t *testing.T) {
 	rule := named(t, "copy", 3)
 	rule.Spell = func(source, answer string) (string, string) { return source + source, answer }
-	must.Refuse(newCoderOf(t, rule).Batch([]Example{{"ab", "ab"}}))(t, `task copy: source "ab": its spelling "abab" must have 1 to 3 symbols, got 4`)
+	must.Refuse(newCoderOf(t, rule).Batch([]Example{{Source: "ab", Answer: "ab"}}))(t, `task copy: source "ab": its spelling "abab" must have 1 to 3 symbols, got 4`)
 }
 
 // If an example has no answer, Spell gets the rule's answer. If the rule has none either, Spell gets "".
@@ -72,13 +72,13 @@ func TestSpellIsGivenTheAnswer(t *testing.T) {
 			return "<" + source + ">", nil
 		},
 		Spell: func(source, answer string) (string, string) {
-			given = append(given, Example{source, answer})
+			given = append(given, Example{Source: source, Answer: answer})
 			return source, strings.Trim(answer, "<>")
 		},
 	}
-	b := must.Get(newCoderOf(t, rule).Batch([]Example{{Source: "ab"}, {"ba", "<a>"}}))(t)
-	if want := []Example{{"ab", "<ab>"}, {"ba", "<a>"}}; !slices.Equal(given, want) {
-		t.Errorf("Spell got %q, want %q", given, want)
+	b := must.Get(newCoderOf(t, rule).Batch([]Example{{Source: "ab"}, {Source: "ba", Answer: "<a>"}}))(t)
+	if want := []Example{{Source: "ab", Answer: "<ab>"}, {Source: "ba", Answer: "<a>"}}; !slices.Equal(given, want) {
+		t.Errorf("Spell got %v, want %v", given, want)
 	}
 	wantIDs(t, "targets", b.Targets, []int{0, 1, 3, Ignore, 0, 3, Ignore, Ignore})
 	given = nil
@@ -88,8 +88,8 @@ func TestSpellIsGivenTheAnswer(t *testing.T) {
 	if _, err = newCoderOf(t, rule).Batch([]Example{{Source: "a"}}); err != nil {
 		t.Error(err)
 	}
-	if want := []Example{{"c", ""}, {"a", ""}}; !slices.Equal(given, want) {
-		t.Errorf("Spell got %q, want %q", given, want)
+	if want := []Example{{Source: "c"}, {Source: "a"}}; !slices.Equal(given, want) {
+		t.Errorf("Spell got %v, want %v", given, want)
 	}
 }
 
@@ -110,14 +110,14 @@ func TestClassification(t *testing.T) {
 	if got, want := c.Layout(), (Layout{Tokens: 3, Classes: 2, Len: 4, Start: -1, End: -1, Pad: 2}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	b := must.Get(c.Batch([]Example{{"()", "yes"}, {"())", "no"}, {"(", ""}}))(t)
+	b := must.Get(c.Batch([]Example{{Source: "()", Answer: "yes"}, {Source: "())", Answer: "no"}, {Source: "("}}))(t)
 	wantIDs(t, "inputs", b.Inputs, []int{0, 1, 2, 2, 0, 1, 1, 2, 0, 2, 2, 2})
 	wantIDs(t, "lengths", b.Lengths, []int{2, 3, 1})
 	wantIDs(t, "targets", b.Targets, []int{0, 1, Ignore}) // an unknown answer gives Ignore
 	if b.TargetLen != 0 || b.Counted() != 2 || b.DecoderInputs != nil {
 		t.Errorf("got %+v", b)
 	}
-	must.Refuse(c.Batch([]Example{{"()", "maybe"}}))(t, `task brackets: the answer to "()" must be one of ["yes" "no"], got "maybe"`)
+	must.Refuse(c.Batch([]Example{{Source: "()", Answer: "maybe"}}))(t, `task brackets: the answer to "()" must be one of ["yes" "no"], got "maybe"`)
 	for _, targets := range [][]int{nil, {2}, {-1}, {0, 1}} {
 		must.Refuse(c.Answer(targets))(t, "a row has one class from 0 to 1, got")
 	}
@@ -130,7 +130,7 @@ func TestTextCoder(t *testing.T) {
 	if got, want := c.Layout(), (Layout{Tokens: 4, Classes: 4, Len: 3, TargetLen: 3, Start: -1, End: -1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	b, err := c.Batch([]Example{{"abcd", "a"}, {"ba", ""}}) // only the end of a long source is used
+	b, err := c.Batch([]Example{{Source: "abcd", Answer: "a"}, {Source: "ba"}}) // only the end of a long source is used
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +145,8 @@ func TestTextCoder(t *testing.T) {
 		e    Example
 		want string
 	}{
-		{Example{"", "a"}, "the input is empty"}, {Example{"aé", ""}, "symbol 'é' at position 1"},
-		{Example{"a", "ab"}, "one symbol that follows"}, {Example{"a", "x"}, "symbol 'x'"},
+		{Example{Source: "", Answer: "a"}, "the input is empty"}, {Example{Source: "aé"}, "symbol 'é' at position 1"},
+		{Example{Source: "a", Answer: "ab"}, "one symbol that follows"}, {Example{Source: "a", Answer: "x"}, "symbol 'x'"},
 	} {
 		must.Refuse(c.Batch([]Example{tc.e}))(t, tc.want)
 	}

@@ -11,7 +11,7 @@ import (
 func TestEmbeddingCoder(t *testing.T) {
 	rule := Rule{Name: "e", Kind: KindEmbed, Alphabet: "abc", MaxLen: 3, Texts: 3}
 	c := must.Get(NewCoder(rule))(t)
-	b, err := c.Batch([]Example{{"a", "ab\tc"}, {"b", "c\tabc"}})
+	b, err := c.Batch([]Example{{Source: "a", Answer: "ab\tc"}, {Source: "b", Answer: "c\tabc"}})
 	if err != nil || b.Size != 6 || !slices.Equal(b.Lengths, []int{1, 2, 1, 1, 1, 3}) || !slices.Equal(b.Targets, []int{0, 1, 2, 3, 2, 5}) {
 		t.Errorf("the batch is %+v, %v, want six rows, of which two have the number 2", b, err)
 	}
@@ -22,14 +22,14 @@ func TestEmbeddingCoder(t *testing.T) {
 	if b, err = c.Batch([]Example{{Source: "a"}, {Source: "abc"}}); err != nil || b.Size != 2 || b.Counted() != 0 {
 		t.Errorf("without answers, the batch is %+v, %v, want two rows without targets", b, err)
 	}
-	must.Refuse(c.Batch([]Example{{"a", "ab"}}))(t, `must have 2 texts with tabs between them, got "ab"`)
+	must.Refuse(c.Batch([]Example{{Source: "a", Answer: "ab"}}))(t, `must have 2 texts with tabs between them, got "ab"`)
 	rule.Texts, rule.Scored = 2, true
 	c = must.Get(NewCoder(rule))(t)
-	b, err = c.Batch([]Example{{"a", "ab\t-0.5"}, {"b", "c\t1"}})
+	b, err = c.Batch([]Example{{Source: "a", Answer: "ab\t-0.5"}, {Source: "b", Answer: "c\t1"}})
 	if err != nil || b.Numbers[0] != -0.5 || b.Numbers[2] != 1 || !math.IsNaN(float64(b.Numbers[1])) {
 		t.Errorf("the numbers are %v, %v, want -0.5 and 1 for the sources", b.Numbers, err)
 	}
-	must.Refuse(c.Batch([]Example{{"a", "ab\tc"}}))(t, `the score of "a": `)
+	must.Refuse(c.Batch([]Example{{Source: "a", Answer: "ab\tc"}}))(t, `the score of "a": `)
 	for _, wrong := range []Rule{
 		{Kind: KindEmbed, Texts: 1}, {Kind: KindEmbed, Texts: -2}, {Kind: KindEmbed, Texts: 3, Scored: true}, {Kind: KindEmbed, Scored: true},
 		{Kind: KindRegression, Texts: 2}, {Kind: KindEmbed, Texts: maxTexts + 1},

@@ -67,7 +67,7 @@ func ExampleNewCoder_tagging() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	batch, err := coder.Batch([]data.Example{{"abcd", "dcba"}, {"ba", "ab"}})
+	batch, err := coder.Batch([]data.Example{{Source: "abcd", Answer: "dcba"}, {Source: "ba", Answer: "ab"}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func ExampleNewCoder_seq2seq() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	batch, err := coder.Batch([]data.Example{{"Thursday, March 7, 2024", "2024-03-07"}, {"7.3.24", "2024-03-07"}})
+	batch, err := coder.Batch([]data.Example{{Source: "Thursday, March 7, 2024", Answer: "2024-03-07"}, {Source: "7.3.24", Answer: "2024-03-07"}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func TestMaskedText(t *testing.T) {
 	} {
 		must.Refuse(m.Batch([]Example{{Source: source}}))(t, want)
 	}
-	must.Refuse(m.Batch([]Example{{"a[MASK]", "abc"}}))(t, "3 tokens and the source 2")
+	must.Refuse(m.Batch([]Example{{Source: "a[MASK]", Answer: "abc"}}))(t, "3 tokens and the source 2")
 	source, _ := m.Tokenizers()
 	if text, err := source.Decode([]int{3, 0}); text != "[MASK]a" || err != nil || source.Len() != 4 {
 		t.Errorf("the tokenizer of sources has %d ids and decodes to %q, %v, want 4 and [MASK]a", source.Len(), text, err)

@@ -22,14 +22,14 @@ func TestPairs(t *testing.T) {
 		"a\tb": "a\tb", "a b c\tc b": "a b c\tc b", "a b c a b c\tb": "a b c a\tb",
 		"a\tb b b b b b": "a\tb b b b", "a a a a a\tb b b b b": "a a a\tb b",
 	} {
-		b := must.Get(c.Batch([]Example{{text, "x"}}))(t)
+		b := must.Get(c.Batch([]Example{{Source: text, Answer: "x"}}))(t)
 		ids := b.Inputs[:b.Lengths[0]]
 		if got, err := source.Decode(ids); err != nil || got != whole {
 			t.Errorf("%q is read as %q, %v, want %q", text, got, err, whole)
 		}
 	}
 	for _, text := range []string{"a b", "\tb", "a\t ", "a\tb\tc"} {
-		must.Refuse(c.Batch([]Example{{text, "x"}}))(t, "two texts with one tab between them")
+		must.Refuse(c.Batch([]Example{{Source: text, Answer: "x"}}))(t, "two texts with one tab between them")
 	}
 	if got := rule.Parts("a b\tc"); !slices.Equal(got, []string{"a b", "c"}) {
 		t.Errorf("the parts are %q, want two", got)

@@ -69,7 +69,7 @@ func TestPublishedTagging(t *testing.T) {
 	tags := must.Get(tokenizer.New(tokenizer.Tokens, slices.Values([]string{"D D D N N V"}), 0))(t)
 	rule := Rule{Name: "bert", Kind: KindTagging, Source: wordPieces(t), Target: tags, Published: Published{Tokens: 9, Start: -1, Pad: 0, Segments: 2}, MaxLen: 9}
 	c := must.Get(NewCoder(rule))(t)
-	b := must.Get(c.Batch([]Example{{"abb c\t\u00a0a,b ", "N V D D N"}, {"a [SEP]", ""}}))(t)
+	b := must.Get(c.Batch([]Example{{Source: "abb c\t\u00a0a,b ", Answer: "N V D D N"}, {Source: "a [SEP]"}}))(t)
 	const no = Ignore
 	wantIDs(t, "inputs", b.Inputs, []int{2, 4, 7, 7, 6, 4, 1, 5, 3, 2, 4, 1, 1, 1, 3, 0, 0, 0})
 	wantIDs(t, "targets", b.Targets, []int{no, 1, no, no, 2, 0, 0, 1, no, no, 0, 0, 0, 0, no, no, no, no})
@@ -86,10 +86,10 @@ func TestPublishedTagging(t *testing.T) {
 	_, _, err = own.Tagged("D")
 	must.Fail(t, err, "needs a Source of type *tokenizer.Pipeline")
 	checkBatchErrors(t, rule, []batchErrorTest{
-		{"a tag missing", []Example{{"a b", "D"}}, `each symbol of a source needs one tag, but "a b" has 2 symbols and "D" has 1 tags`},
-		{"no words", []Example{{" \t", ""}}, "there are no words in it"},
-		{"a word without pieces", []Example{{"a \u200b b", "D D N"}}, `the tokenizer has no piece for word 2, "\u200b": remove it`},
-		{"a long source", []Example{{"a a a a a a a a", ""}}, "a source must have 1 to 9 symbols, got 10"},
+		{"a tag missing", []Example{{Source: "a b", Answer: "D"}}, `each symbol of a source needs one tag, but "a b" has 2 symbols and "D" has 1 tags`},
+		{"no words", []Example{{Source: " \t"}}, "there are no words in it"},
+		{"a word without pieces", []Example{{Source: "a \u200b b", Answer: "D D N"}}, `the tokenizer has no piece for word 2, "\u200b": remove it`},
+		{"a long source", []Example{{Source: "a a a a a a a a"}}, "a source must have 1 to 9 symbols, got 10"},
 	})
 }
 
@@ -100,7 +100,7 @@ func TestPublishedSeq2Seq(t *testing.T) {
 	if want := (Layout{Tokens: 9, TargetTokens: 9, Classes: 9, Len: 4, TargetLen: 5, Start: 8, End: -1}); c.Layout() != want {
 		t.Errorf("got %+v, want %+v", c.Layout(), want)
 	}
-	b := must.Get(c.Batch([]Example{{"a b c", "b a c"}, {"a", "c"}, {"a", ""}}))(t)
+	b := must.Get(c.Batch([]Example{{Source: "a b c", Answer: "b a c"}, {Source: "a", Answer: "c"}, {Source: "a"}}))(t)
 	const no = Ignore
 	wantIDs(t, "inputs", b.Inputs, []int{2, 4, 5, 3, 2, 4, 3, 0, 2, 4, 3, 0})
 	wantIDs(t, "before", b.DecoderInputs, []int{8, 2, 5, 4, 6, 8, 2, 6, 3, 0, 8, 2, 3, 0, 0})
@@ -108,9 +108,9 @@ func TestPublishedSeq2Seq(t *testing.T) {
 	if answer := must.Get(c.Answer([]int{2, 5, 4, 8, 3, 6, 0}))(t); answer != "b a c" {
 		t.Errorf("got the answer %q, want b a c", answer)
 	}
-	must.Refuse(c.Batch([]Example{{"a", "b a c b"}}))(t, "an answer must have at most 5 symbols")
+	must.Refuse(c.Batch([]Example{{Source: "a", Answer: "b a c b"}}))(t, "an answer must have at most 5 symbols")
 	rule.Published.Targets = 5
-	must.Refuse(must.Get(NewCoder(rule))(t).Batch([]Example{{"a b c", "b"}}))(t, "id 5 is beyond the model's 5 ids")
+	must.Refuse(must.Get(NewCoder(rule))(t).Batch([]Example{{Source: "a b c", Answer: "b"}}))(t, "id 5 is beyond the model's 5 ids")
 	rule.Target = nil
 	must.Refuse(NewCoder(rule))(t, "needs a Target of type *tokenizer.Pipeline")
 }

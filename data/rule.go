@@ -89,7 +89,11 @@ type Published struct {
 }
 
 // An Example is a source with its answer. The answer may be empty, see Coder.Batch.
-type Example struct{ Source, Answer string }
+type Example struct {
+	Source, Answer string
+
+	encoded *encodedAnswer // see Rule.Divide
+}
 
 // Texts returns the texts of an example for embed: the source and the first n−1 texts of the answer, or fewer if it has
 // fewer.
@@ -105,7 +109,7 @@ func (r *Rule) draw(rng *rand.Rand) (Example, error) {
 	if err != nil {
 		return Example{}, fmt.Errorf("task %s: the source %q from Sample has no answer: %w", r.Name, source, err)
 	}
-	return Example{source, answer}, nil
+	return Example{Source: source, Answer: answer}, nil
 }
 
 // key returns the string by which a Split separates examples: the answer with ByAnswer, else the source.

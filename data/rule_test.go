@@ -28,7 +28,7 @@ func examplesOf(t testing.TB, rule Rule, sources ...string) []Example {
 	t.Helper()
 	var examples []Example
 	for _, source := range sources {
-		examples = append(examples, Example{source, must.Get(rule.Answer(source))(t)})
+		examples = append(examples, Example{Source: source, Answer: must.Get(rule.Answer(source))(t)})
 	}
 	return examples
 }

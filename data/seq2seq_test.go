@@ -45,7 +45,7 @@ func TestSeq2SeqErrors(t *testing.T) {
 	checkBatchErrors(t, named(t, "dates", 0), []batchErrorTest{
 		{"none", nil, "at least one row and one position, got a size of 0"},
 		{"a bad symbol", []Example{{Source: "7:3:2024"}}, `source "7:3:2024": symbol ':' at position 1`},
-		{"a long answer", []Example{{"7.3.2024", "2024-03-07-12"}}, `task dates: an answer must have at most 10 symbols, got "2024-03-07-12"`},
+		{"a long answer", []Example{{Source: "7.3.2024", Answer: "2024-03-07-12"}}, `task dates: an answer must have at most 10 symbols, got "2024-03-07-12"`},
 	})
 }
 

@@ -67,9 +67,9 @@ func TestTaggingSums(t *testing.T) {
 func TestTaggingErrors(t *testing.T) {
 	checkBatchErrors(t, named(t, "copy", 0), []batchErrorTest{
 		{"none", nil, "at least one row and one position, got a size of 0"},
-		{"a bad source", []Example{{"a", "a"}, {"B", "B"}}, `task copy: source "B": symbol 'B' at position 0`},
-		{"a bad answer", []Example{{"a", "B"}}, `task copy: answer "B": symbol 'B' at position 0`},
-		{"a long answer", []Example{{"a", "aa"}}, `task copy: for kind tagging, an answer can't be longer than its source: the answer to "a" has at most 1 symbols, got "aa"; for longer answers`},
+		{"a bad source", []Example{{Source: "a", Answer: "a"}, {Source: "B", Answer: "B"}}, `task copy: source "B": symbol 'B' at position 0`},
+		{"a bad answer", []Example{{Source: "a", Answer: "B"}}, `task copy: answer "B": symbol 'B' at position 0`},
+		{"a long answer", []Example{{Source: "a", Answer: "aa"}}, `task copy: for kind tagging, an answer can't be longer than its source: the answer to "a" has at most 1 symbols, got "aa"; for longer answers`},
 	})
 }
 

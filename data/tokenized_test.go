@@ -27,7 +27,7 @@ func TestTokenizedSeq2Seq(t *testing.T) {
 	if got := c.Layout(); got != want {
 		t.Fatalf("got %+v, want %+v", got, want)
 	}
-	b := must.Get(c.Batch([]Example{{"abz", "Y X"}, {"c", "Q"}}))(t)
+	b := must.Get(c.Batch([]Example{{Source: "abz", Answer: "Y X"}, {Source: "c", Answer: "Q"}}))(t)
 	const no = Ignore
 	wantIDs(t, "inputs", b.Inputs, []int{0, 1, 3, 4, 2, 4, 4, 4})
 	wantIDs(t, "before", b.DecoderInputs, []int{5, 1, 0, 4, 5, 2, 4, 4})
@@ -43,7 +43,7 @@ func TestTokenizedSeq2Seq(t *testing.T) {
 	} {
 		must.Refuse(c.Batch([]Example{{Source: source}}))(t, want)
 	}
-	must.Refuse(c.Batch([]Example{{"a", "X X X X"}}))(t, "an answer must have at most 3 symbols")
+	must.Refuse(c.Batch([]Example{{Source: "a", Answer: "X X X X"}}))(t, "an answer must have at most 3 symbols")
 	// Without a Target, sources and answers share one vocabulary.
 	both := newTokenizer(t, tokenizer.Characters, 0, "ab")
 	c = newCoderOf(t, Rule{Name: "seq2seq", Kind: KindSeq2Seq, MaxLen: 4, MaxAnswer: 3, Source: both})
@@ -59,7 +59,7 @@ func TestTokenizedSeq2Seq(t *testing.T) {
 // In classification, a text that is too long is cut.
 func TestTokenizedClassification(t *testing.T) {
 	c := newCoderOf(t, Rule{Name: "classification", Kind: KindClassification, MaxLen: 2, Classes: []string{"x", "y"}, Source: newTokenizer(t, tokenizer.Tokens, 0, "one two")})
-	b := must.Get(c.Batch([]Example{{"two one two", "y"}, {"one", "x"}}))(t)
+	b := must.Get(c.Batch([]Example{{Source: "two one two", Answer: "y"}, {Source: "one", Answer: "x"}}))(t)
 	if want := []int{1, 0, 0, 3}; !slices.Equal(b.Inputs, want) || !slices.Equal(b.Targets, []int{1, 0}) || b.Lengths[0] != 2 {
 		t.Errorf("got %+v, want the inputs %v", b, want)
 	}
@@ -68,7 +68,7 @@ func TestTokenizedClassification(t *testing.T) {
 // Each token has one tag, and there is no end token.
 func TestTokenizedTagging(t *testing.T) {
 	c := newCoderOf(t, Rule{Name: "tagging", Kind: KindTagging, MaxLen: 3, Source: newTokenizer(t, tokenizer.Tokens, 0, "the the dog"), Target: newTokenizer(t, tokenizer.Tokens, 0, "D D N")})
-	b := must.Get(c.Batch([]Example{{"dog", "N"}, {"the cat the", "D N D"}, {"the", ""}}))(t)
+	b := must.Get(c.Batch([]Example{{Source: "dog", Answer: "N"}, {Source: "the cat the", Answer: "D N D"}, {Source: "the"}}))(t)
 	const no = Ignore
 	wantIDs(t, "targets", b.Targets, []int{1, no, no, 0, 1, 0, 0, no, no}) // without an answer, 0 for each tag
 	wantIDs(t, "inputs", b.Inputs, []int{1, 3, 3, 0, 2, 0, 0, 3, 3})
@@ -76,7 +76,7 @@ func TestTokenizedTagging(t *testing.T) {
 	if got, err := c.Answer([]int{0, 1}); err != nil || got != "D N" {
 		t.Errorf("got %q, %v, want D N", got, err)
 	}
-	must.Refuse(c.Batch([]Example{{"the dog", "D"}}))(t, `each symbol of a source needs one tag, but "the dog" has 2 symbols and "D" has 1 tags`)
+	must.Refuse(c.Batch([]Example{{Source: "the dog", Answer: "D"}}))(t, `each symbol of a source needs one tag, but "the dog" has 2 symbols and "D" has 1 tags`)
 }
 
 // Resize only removes or adds padding.
@@ -85,7 +85,7 @@ func TestResize(t *testing.T) {
 		Name: "seq2seq", Kind: KindSeq2Seq, MaxLen: 5, MaxAnswer: 4,
 		Source: newTokenizer(t, tokenizer.Characters, 0, "ab"), Target: newTokenizer(t, tokenizer.Tokens, 0, "X Y"),
 	})
-	few := must.Get(c.Batch([]Example{{"ab", "X"}, {"b", "Y"}}))(t)
+	few := must.Get(c.Batch([]Example{{Source: "ab", Answer: "X"}, {Source: "b", Answer: "Y"}}))(t)
 	b := must.Get(few.Resize(c.Layout(), 3, 2, 2))(t)
 	const no = Ignore
 	wantIDs(t, "inputs", b.Inputs, []int{0, 1, 1, 3, 3, 3})

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -19,6 +20,9 @@ type explanation struct {
 	label, against string
 	top            int
 	asJSON         bool
+
+	printed bool // whether an empty line comes before the next text
+	failed  failures
 }
 
 func newExplain() *cobra.Command {
@@ -37,7 +41,7 @@ may have several labels, it is the label's own logit. The values are integrated 
 leaving out a word changes in the linear model, if there is one. Pages show the same values.
 
 With --json, a line is an object with input, answer, label, the label's probability, and words, in the order
-of the text: each has word, start, end and value.`,
+of the text: each has word, start, end and value. Without --json, an empty line stands between texts.`,
 		Example: `  heed explain runs/mails 'The parcel is late'
   heed explain runs/mails --label praise --against complaint --top 5 < mails.txt`,
 		Args: takes("a model folder, then texts or none to read standard input", cobra.MinimumNArgs(1)),
@@ -71,8 +75,17 @@ func (e *explanation) run(cmd *cobra.Command, dir string, texts []string) error 
 		}
 		out := bufio.NewWriter(cmd.OutOrStdout())
 		for _, a := range answers {
-			if err := e.print(out, m, a); err != nil {
-				return wrongFlag(wrongInput(cmp.Or(out.Flush(), err)), nil)
+			var wrong *model.InputError
+			err := e.print(out, m, a)
+			if errors.As(err, &wrong) {
+				e.failed.add(cmd, err)
+				err = nil
+				if e.asJSON {
+					err = printJSON(out, map[string]any{"input": a.Input, "error": text.OneLine(wrong.Err)})
+				}
+			}
+			if err != nil {
+				return wrongFlag(cmp.Or(out.Flush(), err), nil)
 			}
 			if a.Cut {
 				noteCut(cmd.ErrOrStderr(), m, "a text is")
@@ -81,9 +94,16 @@ func (e *explanation) run(cmd *cobra.Command, dir string, texts []string) error 
 		return out.Flush()
 	}
 	if len(texts) > 0 {
-		return explain(texts)
+		err = explain(texts)
+	} else {
+		err = inputLines(cmd, typeLines, func(_ int, lines []string) error { return explain(lines) })
 	}
-	return inputLines(cmd, typeLines, func(_ int, lines []string) error { return explain(lines) })
+	if n := e.failed.count; err == nil && n > 0 {
+		if err = fmt.Errorf("%s can't be explained", text.Count(n, "text")); len(texts) > 0 {
+			err = &usageError{err} // a wrong argument is a wrong call
+		}
+	}
+	return err
 }
 
 // print prints the explanation of an answer.
@@ -104,6 +124,10 @@ func (e *explanation) print(w io.Writer, m *model.Model, a model.Answer) error {
 		}
 		return printJSON(w, map[string]any{"input": a.Input, "answer": answer, "probability": p, "label": label, "words": words})
 	}
+	if e.printed {
+		fmt.Fprintln(w)
+	}
+	e.printed = true
 	fmt.Fprintf(w, "%s\t%.4f\n", quoted(label), p)
 	slices.SortStableFunc(words, func(a, b model.Contribution) int { return cmp.Compare(math.Abs(b.Value), math.Abs(a.Value)) })
 	for _, word := range words[:min(e.top, len(words))] {

@@ -50,14 +50,30 @@ func TestExplain(t *testing.T) {
 			}
 		}
 	}
+	one := func(word string) string { return succeed(t, "explain", run, word, "--top=1") }
+	prints(t, one("x")+"\n"+one("y"), "explain", run, "x", "y", "--top=1")
+	withText(t, "x\n\ny\n")
+	some := heed("explain", run, "--top=1")
+	if some.code != 1 || some.stdout != one("x")+"\n"+one("y") {
+		t.Errorf("an empty line between texts: status %d, %q", some.code, some.stdout)
+	}
+	must.Have(t, some.stderr, `heed: "": `, "1 text can't be explained")
+	some = heed("explain", run, "", "y", "--json")
+	if some.code != 2 || !strings.HasPrefix(some.stdout, `{"error":"task classification: the source is empty`) || !strings.Contains(some.stdout, `"label":"y"`) {
+		t.Errorf("an empty argument: status %d, %s", some.code, some.stdout)
+	}
+	bart := publishedFolder(t, "bart-classes")
+	must.Have(t, succeed(t, "attention", bart, "ab"), "decoder.blocks.0")
+	must.Have(t, succeed(t, "eval", bart, "--data="+newFile(t, "bart.tsv", "text\tlabel\nab\tLABEL_0\n"), "--out="+filepath.Join(t.TempDir(), "page.html")), "Accuracy")
 	for args, want := range map[string]string{
 		"explain RUN a --label=z":   `the model has no label "z"`,
 		"explain RUN a --against=z": `the model has no label "z"`,
 		"explain RUN a --top=0":     "--top must be at least 1",
 		"explain LLAMA a":           "only labels of whole texts are explained by words: use heed generate",
+		"explain BART a":            "isn't explained by words: use heed attention",
 		"explain STATES a":          "only labels of whole texts are explained by words: use heed embed",
 	} {
-		dirs := strings.NewReplacer("RUN", run, "LLAMA", publishedFolder(t, "llama"), "STATES", publishedFolder(t, "llama-states"))
+		dirs := strings.NewReplacer("RUN", run, "BART", bart, "LLAMA", publishedFolder(t, "llama"), "STATES", publishedFolder(t, "llama-states"))
 		rejected(t, heed(strings.Fields(dirs.Replace(args))...), 2, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -23,6 +24,7 @@ type searching struct {
 	top     int
 	asJSON  bool
 	several bool // more than one query may come
+	failed  failures
 }
 
 func newSearch() *cobra.Command {
@@ -36,13 +38,14 @@ the fields of the row, with tabs between. Without queries, heed answers each lin
 DIR is a model that embeds texts: see heed embed. If its folder has prompts named query and document, they
 stand before queries and texts. A score is the cosine of the two vectors or, if the folder says so, their dot
 product. All vectors are compared, so the result is exact. With --rank, another model reads the query together
-with each of the hundred nearest texts, which finds better rows and takes longer; the scores are its own.
+with each of the hundred nearest texts, which finds better rows and takes longer; the scores are its own. If
+it can't read a row, standard error says why, and the exit status isn't 0.
 
 The first call embeds all texts, which takes time, and keeps the vectors beside the file, as in
 mails.csv.vectors.npy. Later calls use them, unless the texts or the model have changed.
 
 With --json, a line is an object with the query and the rows, each with its score, its line in the file and
-its fields.`,
+its fields. A row that the model of --rank can't read has error in place of score, and comes last.`,
 		Example: `  heed search models/minilm --data mails.csv --column body 'the parcel is late'
   heed search models/minilm --data mails.csv --column body --rank models/reranker --top 3 < queries.txt`,
 		Args:    takes("a model folder, then queries or none to read standard input", cobra.MinimumNArgs(1)),
@@ -106,44 +109,54 @@ func (s *searching) run(cmd *cobra.Command, dir string, queries []string) error 
 		}
 		out := bufio.NewWriter(stdout)
 		for i, matches := range nearest {
-			if err := s.print(out, found.Names, queries[i], matches); err != nil {
+			if err := s.print(cmd, out, found.Names, queries[i], matches); err != nil {
 				return err
 			}
 		}
 		return out.Flush()
 	}
 	if s.several = len(queries) != 1; len(queries) > 0 {
-		return answer(queries)
+		err = answer(queries)
+	} else {
+		err = inputLines(cmd, typeLines, func(_ int, lines []string) error { return answer(lines) })
 	}
-	return inputLines(cmd, typeLines, func(_ int, lines []string) error { return answer(lines) })
+	if n := s.failed.count; n > 0 {
+		err = cmp.Or(err, fmt.Errorf("%s can't be read by the model of --rank", text.Count(n, "row")))
+	}
+	return err
 }
 
 // print prints the rows that a query has found.
-func (s *searching) print(w io.Writer, names []string, query string, matches []task.SearchMatch) error {
+func (s *searching) print(cmd *cobra.Command, w io.Writer, names []string, query string, matches []task.SearchMatch) error {
 	type found struct {
-		Score float32 `json:"score"`
-		Line  int     `json:"line"`
-		Text  string  `json:"text"`
-		Row   any     `json:"row"`
+		Score *float32 `json:"score,omitempty"`
+		Line  int      `json:"line"`
+		Text  string   `json:"text"`
+		Row   any      `json:"row"`
+		Error string   `json:"error,omitempty"`
 	}
-	if s.asJSON {
-		rows := []found{}
-		for _, m := range matches {
-			rows = append(rows, found{m.Score, m.Line, m.Text, rowOf(names, m.Fields)})
-		}
-		return printJSON(w, map[string]any{"query": query, "rows": rows})
-	}
-	if s.several {
+	rows := []found{}
+	if s.several && !s.asJSON {
 		fmt.Fprintf(w, "%s:\n", quoted(query))
 	}
 	for _, m := range matches {
-		fields := make([]string, len(m.Fields))
-		for i, field := range m.Fields {
-			fields[i] = text.EscapeExcept(field, "")
+		row := found{Score: &m.Score, Line: m.Line, Text: m.Text, Row: rowOf(names, m.Fields)}
+		if m.Err != nil {
+			s.failed.add(cmd, fmt.Errorf("%s, line %d: %w", s.path, m.Line, m.Err))
+			row.Score, row.Error = nil, text.OneLine(errors.Unwrap(m.Err))
+		} else if !s.asJSON {
+			fields := make([]string, len(m.Fields))
+			for i, field := range m.Fields {
+				fields[i] = text.EscapeExcept(field, "")
+			}
+			fmt.Fprintf(w, "%.4f\t%s\n", m.Score, strings.Join(fields, "\t"))
 		}
-		fmt.Fprintf(w, "%.4f\t%s\n", m.Score, strings.Join(fields, "\t"))
+		rows = append(rows, row)
 	}
-	return nil
+	if !s.asJSON {
+		return nil
+	}
+	return printJSON(w, map[string]any{"query": query, "rows": rows})
 }
 
 // rowOf returns the fields of a row for JSON: an object if they have names, or if the row is one, and otherwise a list.

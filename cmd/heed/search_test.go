@@ -38,6 +38,18 @@ func TestSearch(t *testing.T) {
 	if n := strings.Count(all, "\n"); n != 2*111 {
 		t.Errorf("%d lines, want 2 queries with 110 rows each", n)
 	}
+	damaged := filepath.Join(t.TempDir(), "damaged") // it can't read dogs
+	must.Do(t, os.CopyFS(damaged, os.DirFS(pairModels+"bert-cross")))
+	write(t, filepath.Join(damaged, "tokenizer.json"), strings.Replace(read(t, pairModels+"bert-cross/tokenizer.json"), `"dog": 8`, `"dog": 99`, 1))
+	for flag, want := range map[string]string{"--top=1": "0.5945\ty\twho sat on\n", "--json": `{"query":"the cat","rows":[{"score":0.594`} {
+		c := heed("search", dir, "--data", pets, "--column=body", "--rank", damaged, flag, "the cat")
+		if c.code != 1 || !strings.HasPrefix(c.stdout, want) || !strings.Contains(c.stderr, "pets.csv, line 2: \"a dog\": the tokenizer's id 99 is beyond") || !strings.Contains(c.stderr, "61 rows can't be read by the model of --rank") || strings.Count(c.stderr, "\n") != 6 {
+			t.Errorf("%s: status %d, %s, %s", flag, c.code, c.stdout, c.stderr)
+		}
+		if n := strings.Count(c.stdout, `,"error":"the tokenizer's id 99`); n != 61 && flag == "--json" {
+			t.Errorf("%d rows have errors, want 61", n)
+		}
+	}
 	list := newFile(t, "list.tsv", "third\tx\n")
 	must.Have(t, succeed(t, "search", dir, "--data", list, "--header=no", "--column=1", "--json", "third"), `"row":["third","x"]`)
 	write(t, rows+".vectors.npy", "mine")

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/heed-go/heed/internal/text"
@@ -82,4 +84,13 @@ func printJSON(w io.Writer, value any) error {
 		_, err = w.Write(append(line, '\n'))
 	}
 	return err
+}
+
+// failures counts inputs for which something failed, and prints the first few errors.
+type failures struct{ count int }
+
+func (f *failures) add(cmd *cobra.Command, err error) {
+	if f.count++; f.count <= 5 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "heed:", oneLine(err))
+	}
 }

@@ -37,6 +37,9 @@ func Probabilities[F float32 | float64](logits []F) []float64 {
 	return p
 }
 
+// Logistic returns the probability whose logit is x.
+func Logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
 // LogProb returns the logarithm of the probability of a class.
 func LogProb(logits []float32, class int) float64 {
 	best, logProb := Likeliest(logits)

@@ -161,25 +161,22 @@ const (
 
 // divide makes a row for each window of the rows.
 func (s *Set) divide(p *Part, m *measures, rule *data.Rule) error {
-	numbers, rows := []int32(nil), []lengths(nil)
-	for i, l := range m.rows {
-		widths := []lengths{l}
-		if int(l[0]) > rule.MaxLen {
-			windows, err := rule.Windows(p.Example(i).Source)
-			if err != nil {
-				return fmt.Errorf("line %d: %w", p.table.Line(int(p.numbers[i])), err)
-			}
-			s.Description.Windows++
-			widths = widths[:0]
-			for _, w := range windows {
-				widths = append(widths, lengths{int32(len(w.IDs))})
-			}
+	var numbers []int32
+	var windows []data.Example
+	var rows []lengths
+	for i, n := range p.numbers {
+		some, ids, err := rule.Divide(p.Example(i))
+		if err != nil {
+			return fmt.Errorf("line %d: %w", p.table.Line(int(n)), err)
 		}
-		for k, width := range widths {
-			numbers, rows, p.windows = append(numbers, p.numbers[i]), append(rows, width), append(p.windows, k)
+		if windows = append(windows, some...); len(some) > 1 {
+			s.Description.Windows++
+		}
+		for _, length := range ids {
+			numbers, rows = append(numbers, n), append(rows, lengths{int32(length)})
 		}
 	}
-	p.numbers, m.rows = numbers, rows
+	p.numbers, p.windows, m.rows = numbers, windows, rows
 	return nil
 }
 

@@ -12,18 +12,23 @@ import (
 // A Part is some rows of a table.
 type Part struct {
 	table   *table.Table
-	numbers []int32 // index in the table of each row
-	buckets []uint8 // bucket of each row; see Set.Encode
-	windows []int   // number of each row's window, if the Format has Windows; see Set.Encode
-	pairs   bool    // a source is two texts with a tab between them
-	each    int     // if above 0: number of texts in a row; see Format
+	numbers []int32        // index in the table of each row
+	buckets []uint8        // bucket of each row; see Set.Encode
+	windows []data.Example // the rows, if they are windows; see divide
+	pairs   bool           // a source is two texts with a tab between them
+	each    int            // if above 0: number of texts in a row; see Format
 }
 
 // Len returns the number of rows.
 func (p Part) Len() int { return len(p.numbers) }
 
 // Example returns row i.
-func (p Part) Example(i int) data.Example { return p.example(int(p.numbers[i])) }
+func (p Part) Example(i int) data.Example {
+	if p.windows != nil {
+		return p.windows[i]
+	}
+	return p.example(int(p.numbers[i]))
+}
 
 // example returns row n of the table.
 func (p Part) example(n int) data.Example {

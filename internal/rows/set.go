@@ -53,19 +53,11 @@ func (s *Set) Batches(size int) int {
 // Batch returns some rows of one bucket as a batch. It has size rows, if necessary with padding, so that each bucket
 // needs only one graph. If a row has several texts, the batch has a row for each of them.
 func (s *Set) Batch(coder data.Coder, p Part, rows []int, size int) (data.Batch, error) {
-	examples, windows := make([]data.Example, len(rows)), make([]int, len(rows))
+	examples := make([]data.Example, len(rows))
 	for i, row := range rows {
-		if examples[i] = p.Example(row); p.windows != nil {
-			windows[i] = p.windows[row]
-		}
+		examples[i] = p.Example(row)
 	}
-	var b data.Batch
-	var err error
-	if c, ok := coder.(data.WindowCoder); ok {
-		b, err = c.BatchWindows(examples, windows)
-	} else {
-		b, err = coder.Batch(examples)
-	}
+	b, err := coder.Batch(examples)
 	if err != nil {
 		return b, err
 	}

@@ -149,11 +149,3 @@ func (e *InputError) Error() string { return fmt.Sprintf("%q: %v", e.Input, e.Er
 
 // Unwrap returns the reason.
 func (e *InputError) Unwrap() error { return e.Err }
-
-// likeliest returns the n labels with the highest scores.
-func likeliest(scores []LabelScore, n int) (top []Alternative) {
-	for _, s := range scores[:min(n, len(scores))] {
-		top = append(top, Alternative{Text: s.Label, LogProb: math.Log(s.Score)})
-	}
-	return top
-}

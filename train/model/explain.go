@@ -3,7 +3,6 @@ package model
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,9 +51,6 @@ func (m *Model) Explain(input, label, against string) ([]Contribution, error) {
 	weights, err := m.contrast(label, against)
 	if err != nil {
 		return nil, err
-	}
-	if m.Config.Head.Decoder != nil {
-		return nil, errors.New("a classifier whose decoder reads the text again can't be explained")
 	}
 	b, encoded := m.encode(input)
 	if encoded.Err != nil {

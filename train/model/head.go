@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -33,6 +34,7 @@ type facts struct {
 	aligned bool // each symbol of a source has one symbol in the answer
 	causal  bool // no position sees a later one: they generate text, and batches have no lengths
 	decoder bool // a decoder writes answers of any length
+	windows bool // an input is read in its data.Windows; so are inputs of published models for tags
 	masks   bool // a source has masks, which an answer fills
 	vectors bool // they have no answers, but vectors
 	linear  bool // a linear model beside the network can give the answers, too
@@ -86,6 +88,7 @@ type Description struct {
 	Cut       string // part of an input that the model ignores if it is too long: "the beginning" or "the end"
 	Units     string // units that an answer may be split into, separated by commas; empty for a label or a number
 
+	Parts    []string // names of the two texts of an input, if it is a pair
 	Entities []string // values of PredictOptions.Entities; nil if the model has no use for it
 	Columns  []string // fields of an Answer besides its text that have a column of their own in a file of rows
 	NoAnswer bool     // PredictOptions may have NoAnswer
@@ -97,7 +100,7 @@ type Description struct {
 // Describe describes the models of a configuration.
 func (c *Config) Describe() Description {
 	f := c.about()
-	d := Description{Use: f.use, Top: f.top, Beam: 1, Cut: "the end", Units: f.answers, Schema: map[string]any{"answer": map[string]any{"type": "string"}}}
+	d := Description{Use: f.use, Parts: []string{"First text", "Second text"}, Top: f.top, Beam: 1, Cut: "the end", Units: f.answers, Schema: map[string]any{"answer": map[string]any{"type": "string"}}}
 	if p, published := c.Task.Source.(*tokenizer.Pipeline); f.causal || published && p.CutsStart() {
 		d.Cut = "the beginning"
 	}
@@ -121,6 +124,9 @@ func (c *Config) Describe() Description {
 		d.Beam = MaxBeam
 	}
 	headOf(c.Task.Kind).describe(c, &d)
+	if c.Head.Decoder != nil && d.Explain == nil {
+		d.Explain = errors.New("a classifier whose decoder reads the text again isn't explained by words: use heed attention to see what it attends to")
+	}
 	return d
 }
 

@@ -40,11 +40,11 @@ func (m *Model) unanswered(input string, err error) Answer {
 // queries returns the queries of an input: one, unless the network reads it in windows. If the model can't read the
 // input, there are none, and the Answer has the error.
 func (m *Model) queries(input string) ([]query, Answer) {
-	if _, ok := m.Network.(windowed); ok {
+	if m.Config.about().windows || m.Config.opensTags() {
 		windows, err := m.Config.Task.Windows(input)
 		list := make([]query, len(windows))
 		for i := range windows {
-			list[i] = query{ids: windows[i].IDs, window: &windows[i]}
+			list[i] = query{ids: windows[i].IDs, window: &windows[i], number: i}
 		}
 		a := m.unanswered(input, err)
 		a.Cut = false

@@ -68,7 +68,7 @@ func (l labeller) mixed(q query, x logit.Mixture) []choice {
 	thresholds := l.thresholdsOf(x)
 	c := choice{targets: make([]int, l.layout.Classes), scores: make([]float64, l.layout.Classes)}
 	for i, z := range x.Odds(q.output, q.linear) {
-		p := 1 / (1 + math.Exp(-float64(z)))
+		p := logit.Logistic(float64(z))
 		if c.scores[i] = p; p >= thresholds[i] {
 			c.targets[i] = 1
 			c.logProb -= math.Log1p(math.Exp(-float64(z)))
@@ -107,6 +107,16 @@ func (l labeller) answer(c choice, a *Answer) error {
 	}
 	a.Text = strings.Join(a.Labels, l.Config.Task.Separator)
 	return nil
+}
+
+func (l labeller) join(rows []query, o PredictOptions, a *Answer) error {
+	c := rows[0].choices[0]
+	a.LogProb = c.logProb
+	err := l.answer(c, a)
+	for _, s := range a.Scores[:min(o.Top, len(a.Scores))] {
+		a.Top = append(a.Top, Alternative{Text: s.Label, LogProb: math.Log(s.Score)})
+	}
+	return err
 }
 
 // thresholdsKey is the key of a run's thresholds in the metadata of its weights. Its text is a list in JSON.

@@ -66,7 +66,7 @@ func (r regressor) sigmoid() bool { return r.published != nil && r.published.mod
 func (r regressor) score(c choice) (float64, error) {
 	x := r.Config.Task.Mean + r.scale()*c.number
 	if r.sigmoid() {
-		return 1 / (1 + math.Exp(-x)), nil
+		return logit.Logistic(x), nil
 	}
 	return x, logit.CheckFinite(x)
 }

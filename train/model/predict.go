@@ -161,34 +161,28 @@ func (m *Model) addLinear(ctx context.Context, inputs []string, rows []query) er
 	return nil
 }
 
-// A windowed network reads the data.Windows of an input.
-type windowed interface {
-	// join completes the input's answer from the queries of its windows, in order, after the predictor.
-	join(windows []query, o PredictOptions, a *Answer) error
+// A joiner is a network. It completes an input's answer from its queries, after the predictor. There are several, in
+// order, if the network reads windows. A Model has the method for networks that don't.
+type joiner interface {
+	join(rows []query, o PredictOptions, a *Answer) error
 }
 
 // answer sets the answers from the choices of their queries.
 func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) (err error) {
-	w, ok := m.Network.(windowed)
-	if !ok {
-		for i := 0; i < len(rows) && err == nil; i++ {
-			err = m.complete(rows[i], o, &answers[rows[i].place])
-		}
-		return err
-	}
-	slices.SortFunc(rows, func(a, b query) int { return cmp.Or(a.place-b.place, a.window.Before-b.window.Before) })
+	slices.SortFunc(rows, func(a, b query) int { return cmp.Or(a.place-b.place, a.number-b.number) })
 	for len(rows) > 0 && err == nil {
 		n := 1
 		for n < len(rows) && rows[n].place == rows[0].place {
 			n++
 		}
-		err, rows = w.join(rows[:n], o, &answers[rows[0].place]), rows[n:]
+		err, rows = m.Network.(joiner).join(rows[:n], o, &answers[rows[0].place]), rows[n:]
 	}
 	return err
 }
 
-// complete sets an answer from the choices of its query.
-func (m *Model) complete(q query, o PredictOptions, a *Answer) error {
+// join completes an answer from one query, with all alternatives among its choices.
+func (m *Model) join(rows []query, o PredictOptions, a *Answer) error {
+	q := rows[0]
 	if o.Threshold != (Threshold{}) {
 		likeliest := Answer{Input: a.Input}
 		if err := m.Network.answer(q.choices[0], &likeliest); err != nil {
@@ -208,10 +202,6 @@ func (m *Model) complete(q query, o PredictOptions, a *Answer) error {
 		if i == 0 {
 			*a = chosen
 			a.LogProb = c.logProb
-		}
-		if a.Labels != nil {
-			a.Top = likeliest(a.Scores, o.Top)
-			break
 		}
 		if len(a.Top) == o.Top {
 			break

@@ -20,9 +20,10 @@ const (
 // A query has the ids of an input, and the answers that the model chose for it.
 type query struct {
 	ids     []int
-	targets []int         // for tags: positions where it is data.Ignore have no tag; nil if every position has an answer
-	place   int           // index of the input
-	window  *data.Window  // if the network is windowed
+	targets []int // for tags: positions where it is data.Ignore have no tag; nil if every position has an answer
+	place   int   // index of the input
+	number  int   // of the window, if the network reads windows
+	window  *data.Window
 	without float64       // for kind qa: probability that the window has no answer
 	top     int           // number of choices wanted; 0 means 1
 	mixture logit.Mixture // of the output and of linear

@@ -20,7 +20,7 @@ import (
 type spanHead struct{}
 
 func (spanHead) about() facts {
-	return facts{kind: data.KindQA, use: "predict", rows: true, pairs: true, top: MaxBeam, units: "characters, tokens, words, bpe"}
+	return facts{kind: data.KindQA, use: "predict", rows: true, pairs: true, windows: true, top: MaxBeam, units: "characters, tokens, words, bpe"}
 }
 
 func (spanHead) suit(m *pretrained.Config) error {
@@ -45,7 +45,7 @@ func (spanHead) describe(_ *Config, d *Description) {
 		"start":  place, "end": place,
 		"probability": map[string]any{"type": "number", "minimum": 0, "description": "the answer's probability in its part of the context; if it is in several places or parts, their sum"},
 	}
-	d.Columns = []string{"start", "end"}
+	d.Parts, d.Columns = []string{"Question", "Context"}, []string{"start", "end"}
 	d.Schema = maps.Clone(part)
 	d.Schema["alternatives"] = map[string]any{"type": "array", "items": map[string]any{"type": "object", "properties": part}, "description": "with top: the likeliest answers; the first is the answer"}
 	d.NoAnswer = true
@@ -140,7 +140,7 @@ func (s spanner) join(rows []query, o PredictOptions, a *Answer) error {
 	for i, c := range joined.choices {
 		joined.choices[i].logProb = math.Log(c.number)
 	}
-	return s.complete(joined, o, a)
+	return s.Model.join([]query{joined}, o, a)
 }
 
 func (s spanner) answer(c choice, a *Answer) error {

@@ -46,7 +46,10 @@ func pooled(m *Model) (func(b *layers.Build, inputs G.Nodes) (*G.Node, error), e
 	if err != nil {
 		return nil, err
 	}
-	m.features, m.table = pooledFeatures(net), net.Encoder.Embedding.Weight
+	m.table = net.Encoder.Embedding.Weight
+	m.features = func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+		return net.Features(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Dim)
+	}
 	return func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Outputs)
 	}, nil
@@ -106,13 +109,6 @@ func segments(b data.Batch, separator int) []int {
 		}
 	}
 	return segments
-}
-
-// pooledFeatures returns what the head of a network with one output per row reads.
-func pooledFeatures(net *layers.SequenceClassifier) func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-	return func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		return net.Features(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Dim)
-	}
 }
 
 // chooser returns a predictor for a network. The function choose sets the choices of a row from the row's part of the

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	G "gorgonia.org/gorgonia"
@@ -176,7 +175,7 @@ func (s *sides) thresholds(x logit.Mixture, labels int) []float64 {
 	}
 	odds, judged := x.Odds(unpaired(s.network), unpaired(s.linear)), make([]judgedLabel, 0, len(s.classes))
 	for i, z := range odds {
-		judged = append(judged, judgedLabel{1 / (1 + math.Exp(-float64(z))), s.classes[i] == 1})
+		judged = append(judged, judgedLabel{logit.Logistic(float64(z)), s.classes[i] == 1})
 	}
 	thresholds := make([]float64, labels)
 	common, _ := bestThreshold(slices.Clone(judged))

@@ -136,7 +136,7 @@ func TestMultiLabel(t *testing.T) {
 	}
 	for i, e := range other.Examples() {
 		if want := task.Examples()[i]; e.Source != want.Source || !slices.Equal(other.Config.Task.Labels(e.Answer), task.Config.Task.Labels(want.Answer)) {
-			t.Fatalf("row %d is %q, want %q", i, e, want)
+			t.Fatalf("row %d is %v, want %v", i, e, want)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func TestPairsLearn(t *testing.T) {
 			}
 			examples, _, err := ReadExamples(m, c.Data.File)
 			if err != nil || len(examples) != 600 || examples[1].Source != "word1 x1\tword0" {
-				t.Errorf("the examples begin with %q, %v, want both texts", examples[1], err)
+				t.Errorf("the examples begin with %v, %v, want both texts", examples[1], err)
 			}
 			var out strings.Builder
 			file := filepath.Join(t.TempDir(), "new.tsv")

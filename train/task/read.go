@@ -85,9 +85,10 @@ const (
 // unless the caller changed Columns, Header and Encoding in m.Config.Data. The Columns may leave out the column of
 // answers.
 //
-// The function row returns the added values of a row, one for each name in added: strings, and for numbers json.Number.
-// Its arguments are the number of the row's first line and its Answer. For a bad row, the Answer has only an Err. If an
-// Answer has an Err, the values are not written.
+// The function row returns the added values of a row, one for each name in added: strings, and for numbers
+// json.Number. Its arguments are the number of the row's first line and its Answer. For a bad row, the Answer has only
+// an Err and, as its Input, all fields of the row with tabs between them. If an Answer has an Err, the values are not
+// written.
 //
 // In TSV and CSV, the values are added fields, empty without an answer. In TSV, a value with a tab or an end of line is
 // quoted. If the file has a header, the names are appended to it. In JSONL, the values are added at the end of the
@@ -129,7 +130,8 @@ func PredictFile(ctx context.Context, m *model.Model, file string, w io.Writer, 
 				done = true
 				continue
 			case errors.As(err, &bad) && bad.Fields != nil:
-				fields, line, answer.Err = bad.Fields, bad.Line, bad.Err
+				fields, line = bad.Fields, bad.Line
+				answer.Input, answer.Err = strings.Join(fields, "\t"), bad.Err
 			case errors.As(err, &bad):
 				return fmt.Errorf("%s, %w: this row can't be written back; correct it first", file, err)
 			case err != nil:

@@ -111,7 +111,7 @@ func TestRowsInAnotherEncoding(t *testing.T) {
 	}
 	examples, _, err := ReadExamples(task.Model, c.Data.ValidationFile)
 	if err != nil || len(examples) != 1 || examples[0].Source != "grüß" || examples[0].Answer != "€" {
-		t.Errorf("got examples %q, error %v", examples, err)
+		t.Errorf("got examples %v, error %v", examples, err)
 	}
 	var out bytes.Buffer
 	err = PredictFile(t.Context(), task.Model, c.Data.ValidationFile, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []any { return []any{"€"} })

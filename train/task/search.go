@@ -47,6 +47,7 @@ type SearchRow struct {
 type SearchMatch struct {
 	SearchRow
 	Score float32
+	Err   error // why the Ranker can't read the query with the row; then there is no Score
 }
 
 // VectorsFile returns the name of the file in which OpenSearch keeps the vectors of a file's texts.
@@ -238,6 +239,7 @@ func (s *Search) save(path, sum string) error {
 const searchQueries, rankedRows = 1 << 7, 100
 
 // Nearest returns, for each query, the n rows with the highest scores, highest first, or all rows if there are fewer.
+// After them come the rows that the Ranker can't read.
 func (s *Search) Nearest(ctx context.Context, n int, queries ...string) ([][]SearchMatch, error) {
 	var nearest [][]SearchMatch
 	candidates := n
@@ -256,7 +258,7 @@ func (s *Search) Nearest(ctx context.Context, n int, queries ...string) ([][]Sea
 		for i, matches := range found {
 			rows := make([]SearchMatch, len(matches))
 			for j, m := range matches {
-				rows[j] = SearchMatch{s.rows[m.Index], m.Score}
+				rows[j] = SearchMatch{SearchRow: s.rows[m.Index], Score: m.Score}
 			}
 			if s.Ranker != nil {
 				if rows, err = s.rank(ctx, some[i], rows, n); err != nil {
@@ -269,17 +271,16 @@ func (s *Search) Nearest(ctx context.Context, n int, queries ...string) ([][]Sea
 	return nearest, nil
 }
 
-// rank returns the n rows that answer a query best according to the Ranker.
+// rank returns the n rows that answer a query best according to the Ranker, and after them the rows that it can't read.
 func (s *Search) rank(ctx context.Context, query string, rows []SearchMatch, n int) ([]SearchMatch, error) {
 	texts := make([]string, len(rows))
 	for i, row := range rows {
 		texts[i] = row.Text
 	}
-	order, _, err := s.Ranker.Rank(ctx, query, texts, 0)
+	order, _, err := s.Ranker.Rank(ctx, query, texts, n)
 	sorted := make([]SearchMatch, len(order))
 	for i, r := range order {
-		sorted[i] = SearchMatch{rows[r.Index].SearchRow, float32(r.Score)}
-		err = cmp.Or(err, r.Err)
+		sorted[i] = SearchMatch{rows[r.Index].SearchRow, float32(r.Score), r.Err}
 	}
-	return sorted[:min(n, len(sorted))], err
+	return sorted, err
 }

@@ -68,7 +68,7 @@ func (h *Handler) operation(path string) object {
 	}
 	input := object{"type": []string{"string", "array"}, "items": textSchema, "minItems": 1, "maxItems": o.MaxInputs}
 	if h.model.Config.Task.Pairs {
-		input["description"] = "an input is two texts with a tab between them"
+		input["description"] = "an input is two texts with a tab between them: " + strings.ToLower(strings.Join(h.does.Parts, ", "))
 	}
 	requestFields := []any{"input", input}
 	if h.maxTop() > 0 {

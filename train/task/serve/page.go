@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"html/template"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/heed-go/heed/internal/heatmap"
@@ -30,7 +31,7 @@ func (h *Handler) newPage() (http.Handler, error) {
 	if whole {
 		top = min(5, h.maxTop())
 	}
-	parts, labels := append(rule.Parts(rule.Example), ""), []string{"First text", "Second text"}
+	parts, labels := append(rule.Parts(rule.Example), ""), slices.Clone(h.does.Parts)
 	if columns := h.model.Config.Data.Columns; len(columns) == 3 {
 		for i := range labels {
 			if _, err := strconv.Atoi(columns[i]); err != nil { // a name, not a number

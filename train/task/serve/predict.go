@@ -107,8 +107,6 @@ func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (request p
 	switch n := len(request.Input); {
 	case n == 0 || n > h.options.MaxInputs:
 		return request, failf(http.StatusBadRequest, "input must be %s, got %d", wants["input"], n)
-	case request.Entities != "" && !slices.Contains(h.does.Entities, request.Entities):
-		return request, failf(http.StatusBadRequest, "entities must be %s, got %.100q", wants["entities"], request.Entities)
 	case request.Beam != usual && (request.Beam < 1 || request.Beam > h.options.MaxBeam):
 		return request, failf(http.StatusBadRequest, "beam must be %s, got %d", wants["beam"], request.Beam)
 	case request.Top < 0 || request.Top > h.maxTop():

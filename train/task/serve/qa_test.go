@@ -20,6 +20,8 @@ func TestQuestions(t *testing.T) {
 		t.Errorf("got %s without no_answer, and with it %s", without.body, got.body)
 	}
 	replied(t, s.URL+"/predict", `{"input": "Where?\tBerlin", "no_answer": 1}`, 400, "no_answer must be true or false")
+	page := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/", nil))(t)
+	must.Have(t, must.Get(do(page))(t).body, ">Question <", ">Context <")
 	request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/openapi.json", nil))(t)
-	must.Have(t, must.Get(do(request))(t).body, `"no_answer":{`, `"start":{`, "with a tab between")
+	must.Have(t, must.Get(do(request))(t).body, `"no_answer":{`, `"start":{`, "with a tab between them: question, context")
 }

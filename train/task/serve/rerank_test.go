@@ -3,15 +3,17 @@ package serve
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task"
 )
@@ -131,37 +133,89 @@ func TestUnreadDocument(t *testing.T) {
 	}
 }
 
-// 16 clients rank documents at the same time, and none gets the scores of another.
-func TestManyRerank(t *testing.T) {
+// 16 clients ask at the same time, and none gets the answers of another.
+func TestManyClients(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
-	m := pairModel(t, "bert-cross")
-	_, s := startOpenAI(t, m, Options{})
+	const models = "../../model/testdata/"
+	several := t.TempDir()
+	must.Do(t, os.CopyFS(several, os.DirFS(models+"pairs/bert-labels")))
+	config := string(must.Get(os.ReadFile(several + "/config.json"))(t))
+	must.Do(t, os.WriteFile(several+"/config.json", []byte(strings.Replace(config, "{", `{"problem_type": "multi_label_classification",`, 1)), 0o666))
 	words := strings.Fields("the a cat dog sat on mat is red blue who what ran far")
-	var clients sync.WaitGroup
-	for client := range 16 {
-		clients.Go(func() {
-			rng := rand.New(rand.NewPCG(1, uint64(client)))
-			for range 8 {
-				query, documents := words[rng.IntN(len(words))], make([]string, 1+rng.IntN(9))
-				for i := range documents {
-					documents[i] = strings.Repeat(words[rng.IntN(len(words))]+" ", 1+rng.IntN(9))
-				}
-				want, _, err := m.Rank(t.Context(), query, documents, 3)
-				list, _ := json.Marshal(documents)
-				got := rerank(t, s.URL, fmt.Sprintf(`{"query": %q, "documents": %s, "top_n": 3}`, query, list), 200)
-				if err != nil || len(got.Results) != len(want) {
-					t.Errorf("got %d results, want %d, %v", len(got.Results), len(want), err)
-					return
-				}
-				for i, r := range got.Results {
-					if r.Index != want[i].Index || math.Abs(r.Score-want[i].Score) > 1e-6 {
-						t.Errorf("%q %q: result %d is %+v, want %+v", query, documents, i, r, want[i])
+	for folder, test := range map[string]struct {
+		join, more string // what stands between the words of an input; other fields of a request
+		options    model.PredictOptions
+	}{
+		models + "pairs/bert-cross":  {join: " "}, // rerank
+		models + "pairs/bert-labels": {" ", `, "labels": ["sport", "music"], "top": 2`, model.PredictOptions{Top: 2, Labels: &model.Labels{Names: []string{"sport", "music"}}}},
+		models + "entities/pieces":   {" ", `, "entities": "simple"`, model.PredictOptions{Entities: "simple"}},
+		models + "qa/bert-64":        {"\t", `, "top": 3, "no_answer": true`, model.PredictOptions{Top: 3, NoAnswer: true}},
+		several:                      {" ", `, "top": 2`, model.PredictOptions{Top: 2}},
+	} {
+		m := must.Get(model.Open(folder))(t)
+		ranks, opened := m.Config.Describe().Rank == nil, start
+		if ranks {
+			opened = startOpenAI
+		}
+		_, s := opened(t, m, Options{})
+		c := &clients{T: t}
+		for client := range 16 {
+			c.do(func() error {
+				rng := rand.New(rand.NewPCG(1, uint64(client)))
+				for range 2 {
+					query, texts := words[rng.IntN(len(words))], make([]string, 1+rng.IntN(9))
+					for i := range texts {
+						texts[i] = query + test.join + strings.Repeat(words[rng.IntN(len(words))]+" ", 1+rng.IntN(9))
+					}
+					list := string(must.Get(json.Marshal(texts))(t))
+					path, body, want := "/predict", `{"input": `+list+test.more+"}", map[string]any{}
+					if ranks {
+						ranked, tokens, err := m.Rank(t.Context(), query, texts, 3)
+						if err != nil {
+							return err
+						}
+						results := []any{}
+						for _, r := range ranked {
+							results = append(results, object{"index": r.Index, "relevance_score": r.Score})
+						}
+						path, body = "/v1/rerank", fmt.Sprintf(`{"query": %q, "documents": %s, "top_n": 3}`, query, list)
+						want = object{"model": "fox", "results": results, "usage": object{"prompt_tokens": tokens, "total_tokens": tokens}}
+					} else if answers, err := m.PredictAll(t.Context(), texts, test.options); err != nil {
+						return err
+					} else {
+						want["answers"] = answers
+					}
+					got, err := post(t.Context(), s.URL+path, body)
+					var parsed, wanted any
+					if err == nil {
+						err = json.Unmarshal([]byte(got.body), &parsed)
+					}
+					if json.Unmarshal(must.Get(json.Marshal(want))(t), &wanted); err != nil || !near(parsed, wanted) {
+						return fmt.Errorf("%s, %s: got %s, %v, want %v", folder, body, got.body, err, wanted)
 					}
 				}
-			}
-		})
+				return nil
+			})
+		}
+		c.Wait()
 	}
-	clients.Wait()
+}
+
+// near reports whether two values from JSON are the same, up to the rounding of numbers.
+func near(a, b any) bool {
+	switch a := a.(type) {
+	case float64:
+		x, ok := b.(float64)
+		return ok && math.Abs(a-x) < 1e-5
+	case []any:
+		x, ok := b.([]any)
+		return ok && slices.EqualFunc(a, x, near)
+	case object:
+		x, ok := b.(object)
+		return ok && maps.EqualFunc(a, x, near)
+	}
+	return a == b
 }
 
 // A model of inference chooses among the labels of a request.

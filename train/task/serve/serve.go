@@ -22,8 +22,9 @@
 // "ainogrog", "probability": 0.99}]}, with one entry per input, in their order: the JSON of a model.Answer. An entry
 // has "cut": true if the input is longer than the model's context, and "unknown": true if it has symbols that training
 // never saw. If tags mark entities, it has their spans. With a top, it has alternatives, the likeliest answers with
-// their probabilities. If the model has no answer to an input, its entry has "error": "…" instead; the other inputs are
-// still answered. Only kind seq2seq has a beam, which is at least as wide as top.
+// their probabilities. If the model has no answer to an input, its entry has "error": "…" instead; the other inputs
+// are still answered. Only kind seq2seq has a beam, which is at least as wide as top. A published model for tags has
+// entities, the name of one of model.EntityRules; a model for questions has no_answer, see model.PredictOptions.
 //
 // A model of natural language inference also has labels to choose among in place of its own, a text or a list of texts,
 // template and several: see model.Labels. With several, the alternatives are all labels unless top says otherwise.
