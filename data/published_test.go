@@ -21,7 +21,7 @@ func wordPieces(t *testing.T) *tokenizer.Pipeline {
 // Coders must give a published model its special tokens, and its own ids for padding, and cut texts so that these
 // tokens stay.
 func TestPublished(t *testing.T) {
-	known := Published{Tokens: 9, Start: 5, Pad: 0, Segments: 2}
+	known := Published{Tokens: 9, Start: 5, Pad: 0, Segments: 2, Tabs: true}
 	rule := func(kind Kind) Rule {
 		r := Rule{Name: "bert", Kind: kind, Source: wordPieces(t), Published: known, MaxLen: 6}
 		if kind == KindClassification {
@@ -50,6 +50,11 @@ func TestPublished(t *testing.T) {
 		if pairs := test.kind != KindText; l.Tokens != 9 || pairs && (l.Segments != 2 || l.Separator != 3) {
 			t.Errorf("%s: the layout is %+v, want 9 tokens, and two segments after id 3", test.kind, l)
 		}
+	}
+	one := rule(KindClassification) // as for a run that learned one text per row
+	one.Published.Tabs = false
+	if ids := must.Get(one.SourceTokenizer().Encode("a b\tc"))(t); !slices.Equal(ids, []int{2, 4, 5, 6, 3}) {
+		t.Errorf("without Tabs: got %v, want one text", ids)
 	}
 	c := must.Get(NewCoder(rule(KindText)))(t)
 	must.Refuse(c.Batch([]Example{{Source: "a b c a b c"}}))(t, "8 tokens, but the model reads at most 6 (max_position_embeddings)")

@@ -84,8 +84,9 @@ type Published struct {
 	Mask   int `json:"mask"`             // id of a mask; -1 for none
 	MaxLen int `json:"max_len,omitzero"` // limit of the rule's MaxLen; 0 for none
 
-	Segments int `json:"segments,omitzero"` // number of segments that the model tells apart; see Layout
-	Targets  int `json:"targets,omitzero"`  // for seq2seq: number of ids of answers, if sources have other ids; otherwise 0
+	Segments int  `json:"segments,omitzero"` // number of segments that the model tells apart; see Layout
+	Targets  int  `json:"targets,omitzero"`  // for seq2seq: number of ids of answers, if sources have other ids; otherwise 0
+	Tabs     bool `json:"-"`                 // a source with a tab is two texts, also without Pairs: the model may read one or two
 }
 
 // An Example is a source with its answer. The answer may be empty, see Coder.Batch.

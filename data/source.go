@@ -58,15 +58,15 @@ func (r *Rule) Parts(source string) []string {
 	return []string{source}
 }
 
-// Input returns the tokens of a source of a rule with Published: of one text or, with a tab in the source, of two. For
-// tagging, the text is the words of the source with spaces between them. The argument p is the tokenizer, perhaps with
-// another limit. Parts count bytes of the source.
+// Input returns the tokens of a source of a rule with Published: of one text or, with Pairs or Published.Tabs and a tab
+// in the source, of two. For tagging, the text is the words of the source with spaces between them. The argument p is
+// the tokenizer, perhaps with another limit. Parts count bytes of the source.
 func (r *Rule) Input(p *tokenizer.Pipeline, source string) (tokenizer.Input, error) {
 	if r.Kind == KindTagging && r.Target != nil {
 		return taggedInput(p, source)
 	}
 	first, second, ok := strings.Cut(source, "\t")
-	if !ok || !kinds[r.Kind].pairs {
+	if !ok || !r.Pairs && !(r.Published.Tabs && kinds[r.Kind].pairs) {
 		return p.Input(source)
 	}
 	input, err := p.Input(first, second)

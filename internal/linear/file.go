@@ -11,9 +11,9 @@ import (
 const (
 	format = 2 // of the tensors, the first number of grams
 
-	pairsFlag      = 1 // in the last number of grams
-	edgesFlag      = 2
+	edgesFlag      = 2 // in the last number of grams; 1 were pairs with other similarities
 	neighboursFlag = 4
+	pairsFlag      = 8
 )
 
 // Tensors returns the model as tensors, for a file. They share the model's memory where they can.
@@ -60,7 +60,7 @@ func FromTensors(tensors []safetensors.Tensor) (*Model, error) {
 	}
 	numbers, ok := named["grams"].Data.([]int64)
 	if !ok || len(numbers) != 6 || numbers[0] != format || numbers[4]&^(pairsFlag|edgesFlag|neighboursFlag) != 0 || numbers[5] < 0 || numbers[5] > widest {
-		return nil, formatError("expected grams to have 6 integers, the first %d, the fifth 0 to 7 and the last 0 to %d, got %.100v", format, widest, named["grams"].Data)
+		return nil, formatError("expected grams to have 6 integers, the first %d, the fifth an even number up to 14 and the last 0 to %d, got %.100v", format, widest, named["grams"].Data)
 	}
 	for _, n := range numbers[:4] {
 		if n < 0 || n > longestGram {

@@ -179,3 +179,17 @@ func FuzzFromTensors(f *testing.F) {
 		}
 	})
 }
+
+// A word that only second texts had in training makes the texts of a pair similar, too: new queries have such words.
+func TestSimilarityOfNewWords(t *testing.T) {
+	var s Scratch
+	grams := Grams{Words: 1}
+	hashes := grams.AppendHashes(nil, &s, "a\tb c", true)
+	idf := []float32{1, 2, 2}
+	for text, want := range map[string]float64{"b c\tb c": 1, "a\tb c": 0, "b\tb c": math.Sqrt(0.5), "new\tnew": 1, "a new\tnew": 2 / math.Sqrt(5)} {
+		index, value := NewVocabulary(grams, true, 0, hashes, idf).Vector(&s, text)
+		if i := slices.Index(index, uint32(len(hashes))); math.Abs(float64(value[i])-want) > 1e-6 {
+			t.Errorf("%q: the words have the cosine %g, want %g", text, value[i], want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -78,7 +79,6 @@ func (v *Vocabulary) find(h uint64) (feature uint32, ok bool) {
 // the text's vector. They are valid until s is used again.
 func (v *Vocabulary) Vector(s *Scratch, text string) ([]uint32, []float32) {
 	s.index, s.value = s.index[:0], s.value[:0]
-	var ends [groups]int
 	grams := v.grams.count(s, text, v.pairs)
 	for group := range uint64(groups) {
 		start, sum := len(s.value), 0.0
@@ -97,7 +97,6 @@ func (v *Vocabulary) Vector(s *Scratch, text string) ([]uint32, []float32) {
 		for i := start; i < len(s.value); i++ {
 			s.value[i] = float32(float64(s.value[i]) * normOf[group%kinds] / math.Sqrt(sum))
 		}
-		ends[group] = len(s.value)
 	}
 	extra := len(v.hashes)
 	add := func(x float32) {
@@ -105,8 +104,8 @@ func (v *Vocabulary) Vector(s *Scratch, text string) ([]uint32, []float32) {
 		extra++
 	}
 	if v.pairs {
-		for kind := range kinds {
-			cosine := v.cosine(s, ends, kind)
+		for kind := range uint64(kinds) {
+			cosine := v.cosine(s.grams, kind)
 			add(cosine)
 			add(float32(cosine * cosine))
 		}
@@ -116,26 +115,44 @@ func (v *Vocabulary) Vector(s *Scratch, text string) ([]uint32, []float32) {
 	return s.index, s.value
 }
 
-// cosine returns the cosine of the angle between the texts of a pair.
-func (v *Vocabulary) cosine(s *Scratch, ends [groups]int, kind int) float32 {
-	start := 0
-	if kind > 0 {
-		start = ends[kind-1]
-	}
-	a, end := start, ends[kind]
-	b, last := ends[secondGroup+kind-1], ends[secondGroup+kind]
-	sum := float32(0)
+// cosine returns the cosine of the angle between the texts of a pair, by their n-grams of a kind, times the square of
+// the kind's norm. New queries have n-grams that no first text had in training, but second texts had. So each n-gram
+// counts with the idf that it has on either side, or with the greatest.
+func (v *Vocabulary) cosine(grams []gram, kind uint64) float32 {
 	const move = secondGroup << groupShift
-	for a < end && b < last {
-		switch x, y := v.hashes[s.index[a]]+move, v.hashes[s.index[b]]; {
-		case x < y:
-			a++
-		case x > y:
-			b++
-		default:
-			sum += float32(s.value[a] * s.value[b])
-			a, b = a+1, b+1
+	part := func(group uint64) []gram {
+		bound := func(group uint64) int {
+			i, _ := slices.BinarySearchFunc(grams, group<<groupShift, func(g gram, h uint64) int { return cmp.Compare(g.hash, h) })
+			return i
 		}
+		return grams[bound(group):bound(group+1)]
 	}
-	return sum
+	weigh := func(g gram, other uint64) float64 {
+		idf := v.rarest
+		if feature, ok := v.find(g.hash); ok {
+			idf = float64(v.idf[feature])
+		} else if feature, ok := v.find(other); ok {
+			idf = float64(v.idf[feature])
+		}
+		return (1 + math.Log(float64(g.count))) * idf
+	}
+	a, b := part(kind), part(secondGroup+kind)
+	var first, second, both float64
+	for len(a)+len(b) > 0 {
+		var x, y float64
+		inFirst := len(a) > 0 && (len(b) == 0 || a[0].hash+move <= b[0].hash)
+		if len(b) > 0 && (!inFirst || a[0].hash+move == b[0].hash) {
+			y = weigh(b[0], b[0].hash-move)
+			b = b[1:]
+		}
+		if inFirst {
+			x = weigh(a[0], a[0].hash+move)
+			a = a[1:]
+		}
+		first, second, both = first+float64(x*x), second+float64(y*y), both+float64(x*y)
+	}
+	if both == 0 {
+		return 0
+	}
+	return float32(both * normOf[kind] * normOf[kind] / math.Sqrt(first*second))
 }

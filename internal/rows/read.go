@@ -23,6 +23,7 @@ type Format struct {
 	Usual       tokenizer.Units // default units; if empty, Encode guesses
 	Starts      bool            // a last column, after the answers, says where they begin in the source
 	Windows     bool            // a source that is too long is read in several windows: see data.Rule.Windows
+	Spaces      bool            // tabs in a source of one column become spaces, because a tab would separate two texts
 	Texts       int             // if above 0: the number of texts in a row, as in data.Rule; all columns but the first are joined to the answer
 }
 
@@ -70,6 +71,8 @@ func (f Format) options(s *data.Settings) table.Options {
 		join = [2]int{1, len(f.Columns)}
 	case f.inputs() == 2:
 		join = [2]int{0, 2}
+	case f.Spaces:
+		join = [2]int{0, 1}
 	}
 	return table.Options{
 		Columns: s.Columns, Known: f.Columns, Join: join, Header: s.Header, Quotes: s.Quotes, SkipBad: s.SkipBad,

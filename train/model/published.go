@@ -123,7 +123,7 @@ func (s publishedStart) config([]data.Rule) (Config, error) {
 		return Config{}, err
 	}
 	m := s.model
-	rule := data.Rule{Name: m.Type, Source: source, MaxLen: m.MaxLen, Published: data.Published{Tokens: m.Model.Vocab, Start: m.Start, Pad: m.Pad, Mask: maskID(source, m.Model.Vocab), Segments: m.Model.Segments, MaxLen: m.MaxLen}}
+	rule := data.Rule{Name: m.Type, Source: source, MaxLen: m.MaxLen, Published: data.Published{Tokens: m.Model.Vocab, Start: m.Start, Pad: m.Pad, Mask: maskID(source, m.Model.Vocab), Segments: m.Model.Segments, MaxLen: m.MaxLen, Tabs: true}}
 	completeRule(&m, &rule)
 	c := Config{Format: Format, Task: rule, Model: m.Model, Head: s.head()}
 	if c.about().decoder {

@@ -35,6 +35,7 @@ func (c *Config) StartFrom(dir string) error {
 			return setting.Errorf("%s %s draws its own examples, and a published model learns from %s: choose a %s that learns from a file", setting.Path("task"), c.Task.Name, setting.Path("data.file"), setting.Path("task"))
 		}
 		c.Task.Published, c.Task.Source, c.Data.SourceUnits = from.Task.Published, from.Task.Source, tokenizer.Published
+		c.Task.Published.Tabs = false
 		c.Archive = from.Archive
 		if k.format != nil && k.format.Sequences {
 			c.Task.Target, c.Data.TargetUnits, c.DecoderLayers = from.Task.Target, tokenizer.Published, from.DecoderLayers

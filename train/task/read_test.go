@@ -3,6 +3,7 @@ package task
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -111,4 +112,31 @@ func TestPairs(t *testing.T) {
 	must.Refuse(New(c))(t, "must name 2 columns, the token list and the tag list, got")
 	c.Data.Columns, c.Task.Pairs = nil, true
 	must.Refuse(New(c))(t, "task.pairs can't be set: a task of kind tagging learns one text per row")
+}
+
+// A published classifier reads one text or two: a tab in a file's only column of texts doesn't make it two. A run that
+// begins with the model knows how many there are.
+func TestTabs(t *testing.T) {
+	dir := publishedFolder(t, "llama-classes")
+	m := must.Get(Open(dir))(t)
+	for path, rows := range map[string]string{"texts.csv": "text,more,label\n\"a\tb\",c,good\n", "texts.jsonl": `{"text":"a\tb","more":"c","label":"good"}` + "\n"} {
+		file := filepath.Join(t.TempDir(), path)
+		write(t, file, rows)
+		for want, columns := range map[string][]string{"a b": {"text", "label"}, "a b\tc": {"text", "more", "label"}} {
+			m.Config.Data.Columns = columns
+			if examples, _, err := ReadExamples(m, file); err != nil || examples[0].Source != want {
+				t.Errorf("%s, columns %q: the examples are %q, %v, want the source %q", path, columns, examples, err, want)
+			}
+			m.Config.Data.Columns = columns[:len(columns)-1]
+			must.Do(t, PredictFile(t.Context(), m, file, io.Discard, PredictOptions{}, nil, func(_ int, a Answer) []any {
+				if a.Input != want {
+					t.Errorf("%s, columns %q: the input is %q, want %q", path, columns, a.Input, want)
+				}
+				return nil
+			}))
+		}
+	}
+	if c := fromPublished(t, "classification", dir, ""); c.Task.Published.Tabs {
+		t.Error("a run that begins with a published model has Tabs")
+	}
 }

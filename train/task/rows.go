@@ -25,6 +25,7 @@ type rowSet struct {
 func (c *Config) format(k kind) rows.Format {
 	f := *k.about().format
 	f.Columns, f.Check, f.Texts, f.Starts = k.columns(c), k.row(c), c.Task.Texts, c.Task.Starts
+	f.Spaces = c.Task.Published.Tabs && k.about().pairs
 	f.Tagged = f.Aligned && (c.FromRows() || c.Opened()) && c.Data.SourceUnits != tokenizer.Characters && c.Data.TargetUnits != tokenizer.Characters
 	return f
 }
