@@ -140,7 +140,7 @@ func TestBadPlaces(t *testing.T) {
 		{"export text", 2, "--out must be the folder to write, got none"},
 		{"export text --out=run", 1, "run isn't empty: it has checkpoint.safetensors; choose a new folder"},
 		{"export text --out=file", 1, "file: not a directory"},
-		{"export run --out=new", 1, "the task copy can't be exported: models of kind tagging have no published equal"},
+		{"export run --out=new", 1, "the task copy can't be exported: it tags with a vocabulary of its own"},
 		{"generate run --prompt=a --tokens=1", 2, "run: the model is for the task copy, and only text models generate text: use heed predict"},
 		{"generate run", 2, "run: the model is for the task copy, and only text models generate text: use heed predict"},
 		{"generate run --prompt=a --temperature=-1", 2, "run: the model is for the task copy, and only text models generate text: use heed predict"},

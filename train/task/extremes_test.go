@@ -10,6 +10,7 @@ import (
 	"github.com/heed-go/heed/internal/extremes"
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/pretrained"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
 )
@@ -34,6 +35,7 @@ func TestExtremes(t *testing.T) {
 		c.Model.Transform = &layers.TransformConfig{Activation: layers.Tanh}
 		c.Model.Projection = &layers.ProjectionConfig{Dim: 8}
 		c.Head.Pad, c.Head.Decoder = new(1), &layers.RereadConfig{Layers: 1, Start: 1}
+		c.Head.Dense = &pretrained.DenseConfig{Width: 3, Activation: new(layers.Tanh)}
 		c.Data.Validation = 4
 		c.Training.BatchSize, c.Training.MicroBatches, c.Training.StepsPerEpoch = 4, 2, 2
 		c.Training.MaxEpochs, c.Training.Optimizer.Schedule.Decay = 2, 4

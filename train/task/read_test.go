@@ -125,7 +125,7 @@ func TestTabs(t *testing.T) {
 		for want, columns := range map[string][]string{"a b": {"text", "label"}, "a b\tc": {"text", "more", "label"}} {
 			m.Config.Data.Columns = columns
 			if examples, _, err := ReadExamples(m, file); err != nil || examples[0].Source != want {
-				t.Errorf("%s, columns %q: the examples are %q, %v, want the source %q", path, columns, examples, err, want)
+				t.Errorf("%s, columns %q: the examples are %+v, %v, want the source %q", path, columns, examples, err, want)
 			}
 			m.Config.Data.Columns = columns[:len(columns)-1]
 			must.Do(t, PredictFile(t.Context(), m, file, io.Discard, PredictOptions{}, nil, func(_ int, a Answer) []any {

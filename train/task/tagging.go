@@ -158,8 +158,8 @@ func entityF1(tags []string, b *layers.Build, logits, targets *G.Node) (train.Me
 	}}, err
 }
 
-// tokenTags leaves one tag per token in an answer of a rule for words: the tag of the token's first word. An answer with
-// tags of pieces stays as it is.
+// tokenTags leaves one tag per token in an answer of a rule for words: the tag of the token's first word. It doesn't
+// change an answer with tags of pieces.
 func tokenTags(r *data.Rule, a *model.Answer) {
 	words, _, err := r.Tagged(a.Input)
 	if err != nil || a.Err != nil || len(strings.Fields(a.Text)) != len(words) {
