@@ -78,7 +78,7 @@ func (e *explanation) run(cmd *cobra.Command, dir string, texts []string) error 
 			var wrong *model.InputError
 			err := e.print(out, m, a)
 			if errors.As(err, &wrong) {
-				e.failed.add(cmd, err)
+				e.failed.add(cmd.ErrOrStderr(), err)
 				err = nil
 				if e.asJSON {
 					err = printJSON(out, map[string]any{"input": a.Input, "error": text.OneLine(wrong.Err)})
@@ -98,7 +98,7 @@ func (e *explanation) run(cmd *cobra.Command, dir string, texts []string) error 
 	} else {
 		err = inputLines(cmd, typeLines, func(_ int, lines []string) error { return explain(lines) })
 	}
-	if n := e.failed.count; err == nil && n > 0 {
+	if n := int(e.failed); err == nil && n > 0 {
 		if err = fmt.Errorf("%s can't be explained", text.Count(n, "text")); len(texts) > 0 {
 			err = &usageError{err} // a wrong argument is a wrong call
 		}

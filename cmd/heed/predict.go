@@ -36,7 +36,8 @@ type prediction struct {
 	model  *model.Model
 	stderr io.Writer
 
-	answered, failed, unknown, cut int // numbers of inputs
+	answered, unknown, cut int // numbers of inputs
+	failed                 failures
 }
 
 // predictHelp is the help of heed predict.
@@ -256,9 +257,7 @@ func (p *prediction) note(name string, line int, a model.Answer) {
 		if name != "" {
 			a.Err = fmt.Errorf("%s, line %d: %w", name, line, a.Err)
 		}
-		if p.failed++; p.failed <= 5 {
-			fmt.Fprintln(p.stderr, "heed:", oneLine(a.Err))
-		}
+		p.failed.add(p.stderr, a.Err)
 	case a.Unknown:
 		p.unknown++
 	}

@@ -92,7 +92,7 @@ func (r *ranking) run(cmd *cobra.Command, dir, query string, texts []string) err
 
 // print prints a line per text, and returns an error if some have no score.
 func (r *ranking) print(cmd *cobra.Command, m *model.Model, texts []string, ranked []model.Ranked) error {
-	out, cut, failed := bufio.NewWriter(cmd.OutOrStdout()), 0, failures{}
+	out, cut, failed := bufio.NewWriter(cmd.OutOrStdout()), 0, failures(0)
 	for _, found := range ranked {
 		line := map[string]any{"index": found.Index, "score": found.Score, "document": texts[found.Index]}
 		if found.Cut {
@@ -100,7 +100,7 @@ func (r *ranking) print(cmd *cobra.Command, m *model.Model, texts []string, rank
 			line["cut"] = true
 		}
 		if found.Err != nil {
-			failed.add(cmd, found.Err)
+			failed.add(cmd.ErrOrStderr(), found.Err)
 			delete(line, "score")
 			line["error"] = text.OneLine(errors.Unwrap(found.Err))
 		}
@@ -116,8 +116,8 @@ func (r *ranking) print(cmd *cobra.Command, m *model.Model, texts []string, rank
 		noteCut(cmd.ErrOrStderr(), m, fmt.Sprintf("the query and %d of %s are together", cut, text.Count(len(ranked), "text")))
 	}
 	err := out.Flush()
-	if failed.count > 0 {
-		err = errors.Join(err, fmt.Errorf("there is no score of %d of %s", failed.count, text.Count(len(texts), "text")))
+	if failed > 0 {
+		err = errors.Join(err, fmt.Errorf("there is no score of %d of %s", failed, text.Count(len(texts), "text")))
 	}
 	return err
 }

@@ -120,7 +120,7 @@ func (s *searching) run(cmd *cobra.Command, dir string, queries []string) error 
 	} else {
 		err = inputLines(cmd, typeLines, func(_ int, lines []string) error { return answer(lines) })
 	}
-	if n := s.failed.count; n > 0 {
+	if n := int(s.failed); n > 0 {
 		err = cmp.Or(err, fmt.Errorf("%s can't be read by the model of --rank", text.Count(n, "row")))
 	}
 	return err
@@ -142,7 +142,7 @@ func (s *searching) print(cmd *cobra.Command, w io.Writer, names []string, query
 	for _, m := range matches {
 		row := found{Score: &m.Score, Line: m.Line, Text: m.Text, Row: rowOf(names, m.Fields)}
 		if m.Err != nil {
-			s.failed.add(cmd, fmt.Errorf("%s, line %d: %w", s.path, m.Line, m.Err))
+			s.failed.add(cmd.ErrOrStderr(), fmt.Errorf("%s, line %d: %w", s.path, m.Line, m.Err))
 			row.Score, row.Error = nil, text.OneLine(errors.Unwrap(m.Err))
 		} else if !s.asJSON {
 			fields := make([]string, len(m.Fields))

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/heed-go/heed/internal/text"
@@ -86,11 +85,11 @@ func printJSON(w io.Writer, value any) error {
 	return err
 }
 
-// failures counts inputs for which something failed, and prints the first few errors.
-type failures struct{ count int }
+// failures is the number of inputs that a command failed on. The method add prints the first few errors.
+type failures int
 
-func (f *failures) add(cmd *cobra.Command, err error) {
-	if f.count++; f.count <= 5 {
-		fmt.Fprintln(cmd.ErrOrStderr(), "heed:", oneLine(err))
+func (n *failures) add(w io.Writer, err error) {
+	if *n++; *n <= 5 {
+		fmt.Fprintln(w, "heed:", oneLine(err))
 	}
 }
