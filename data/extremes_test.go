@@ -33,7 +33,7 @@ func TestExtremes(t *testing.T) {
 		}
 		window struct{ Epoch, Step, Size, Length, Limit, Number, Start int }
 	)
-	results := []string{"Batch", "Example", "Settings", "Window"} // train/task tries the Settings as a part of its Config
+	results := []string{"Batch", "Example", "Settings", "TaggedPart", "Window"} // train/task tries the Settings as a part of its Config
 	extremes.Run(t, results,
 		extremes.Of(seq2seq, func(c Rule) ([]float64, error) {
 			coder, err := NewCoder(c)

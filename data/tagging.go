@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -158,4 +159,44 @@ func (t *taggingCoder) Answer(targets []int) (string, error) {
 		targets = targets[:i]
 	}
 	return t.read(targets)
+}
+
+// A TaggedPart is a part of a source whose symbols have a tag each. It has the symbols from First up to End of the
+// source. Their tags from From up to To count; neighbouring parts have the other ones, farther from their ends.
+type TaggedPart struct {
+	Source               string
+	First, End, From, To int
+}
+
+// TaggedParts divides a source, for a rule as in Tagged, into parts of at most MaxLen tokens, which overlap.
+func (r *Rule) TaggedParts(source string) ([]TaggedPart, error) {
+	symbols, places, err := r.Tagged(source)
+	if err != nil {
+		return nil, err
+	}
+	n, room := len(symbols), r.MaxLen
+	places = append(places, n)
+	if p, ok := r.Source.(*tokenizer.Pipeline); ok && r.Published != (Published{}) {
+		whole, err := r.Input(p.WithLimit(0), source)
+		special, failed := p.WithLimit(0).Input("")
+		if err = cmp.Or(err, failed); err != nil {
+			return nil, err
+		}
+		places[n] = places[0] + len(whole.Tokens) - len(special.Tokens)
+		room -= len(special.Tokens) + 1 // the first word of a part may have one more piece
+	}
+	var parts []TaggedPart
+	for first, from, end := 0, 0, 0; end < n; {
+		for end = first + 1; end < n && places[end+1]-places[first] <= room; {
+			end++
+		}
+		parts = append(parts, TaggedPart{source[symbols[first].Start:symbols[end-1].End], first, end, from, end})
+		if end == n {
+			break
+		}
+		shared := min(maxStride, (end-first)/2)
+		first, from = end-shared, end-shared/2
+		parts[len(parts)-1].To = from
+	}
+	return parts, nil
 }

@@ -76,8 +76,8 @@ columns are probability, answer_2, probability_2 and so on. With --json, heed wr
 Inputs with symbols that training never saw are answered too. The context of a model is max_len in
 config.json. If an input is longer, a model that answers with one label or number ignores the end of the
 input (or of the longer text of a pair), and a text model ignores the beginning; so does a published model
-whose tokenizer cuts texts on the left. Models for questions and published models for tokens read all of it,
-in windows that overlap. Other models don't answer it. Standard error has the number of such inputs.`
+whose tokenizer cuts texts on the left. Models for questions and for the tags of a text read all of it, in
+windows that overlap. Other models don't answer it. Standard error has the number of such inputs.`
 
 func newPredict() *cobra.Command {
 	var p prediction

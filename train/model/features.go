@@ -32,7 +32,7 @@ func (f featurer) predictor(s batchShape) (predictor, error) {
 }
 
 // textVectors returns the vectors of the texts of sources, (texts, Dim): see beside.Vectors. A text that the model
-// doesn't read, because its source is too long, has zeros.
+// can't read has zeros.
 func (m *Model) textVectors(ctx context.Context, sources linear.Rows, starts []int) ([]float32, error) {
 	f, dim := newFeaturer(m), m.Config.Model.Dim
 	var queries []query
@@ -40,9 +40,13 @@ func (m *Model) textVectors(ctx context.Context, sources linear.Rows, starts []i
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		b, err := f.Coder.Batch([]data.Example{{Source: sources.Text(i)}})
-		if err == nil {
-			q := f.query(b)
+		var some []query
+		if b, err := f.Coder.Batch([]data.Example{{Source: sources.Text(i)}}); err == nil {
+			some = []query{f.query(b)}
+		} else {
+			some = f.parts(sources.Text(i))
+		}
+		for _, q := range some {
 			q.place = i
 			queries = append(queries, q)
 		}
@@ -52,7 +56,7 @@ func (m *Model) textVectors(ctx context.Context, sources linear.Rows, starts []i
 	}
 	vectors := make([]float32, starts[sources.N]*dim)
 	for _, q := range queries {
-		copy(vectors[starts[q.place]*dim:starts[q.place+1]*dim], q.choices[0].vector)
+		copy(vectors[(starts[q.place]+q.first)*dim:starts[q.place+1]*dim], q.choices[0].vector)
 	}
 	return vectors, nil
 }

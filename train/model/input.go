@@ -51,10 +51,49 @@ func (m *Model) queries(input string) ([]query, Answer) {
 		return list, a
 	}
 	b, a := m.encode(input)
-	if a.Err != nil {
-		return nil, a
+	if a.Err == nil {
+		return []query{m.query(b)}, a
 	}
-	return []query{m.query(b)}, a
+	list := m.parts(input)
+	if list != nil {
+		a = m.unanswered(input, nil)
+		a.Cut = false
+	}
+	return list, a
+}
+
+// parts returns the queries of an input for tags of symbols that is longer than the model's context. It returns nil for
+// others, and if the model can't read a part.
+func (m *Model) parts(input string) (list []query) {
+	if m.Config.Task.Kind != data.KindTagging || m.Config.Task.Target == nil {
+		return nil
+	}
+	parts, err := m.Config.Task.TaggedParts(input)
+	if err != nil || len(parts) == 1 {
+		return nil
+	}
+	for _, part := range parts {
+		b, err := m.Coder.Batch([]data.Example{{Source: part.Source}})
+		if err != nil {
+			return nil
+		}
+		q, symbol := m.query(b), part.First
+		for i, t := range q.targets {
+			if t == data.Ignore {
+				continue
+			}
+			if symbol < part.From || symbol >= part.To {
+				q.targets[i] = data.Ignore
+			}
+			symbol++
+		}
+		if symbol != part.End {
+			return nil
+		}
+		q.number, q.first, q.keep = len(list), part.From, true
+		list = append(list, q)
+	}
+	return list
 }
 
 // Cuts reports whether the model answers an input, but ignores a part of it, because the input is longer than the

@@ -25,7 +25,6 @@ func (m *Model) Outputs(ctx context.Context, inputs []string, x logit.Mixture) (
 	for i, q := range rows {
 		outputs[i] = Output{q.place, q.output, q.linear}
 	}
-	slices.SortFunc(outputs, func(a, b Output) int { return a.Input - b.Input })
 	return answers, outputs, nil
 }
 

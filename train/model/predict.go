@@ -115,11 +115,33 @@ func (m *Model) read(ctx context.Context, inputs []string, q query, beam int) (a
 		var some []query
 		some, answers[i] = m.queries(input)
 		for _, row := range some {
-			row.place, row.top, row.keep, row.mixture = i, q.top, q.keep, q.mixture
+			row.place, row.top, row.keep, row.mixture = i, q.top, q.keep || row.keep, q.mixture
 			rows = append(rows, row)
 		}
 	}
-	return answers, rows, m.compute(ctx, inputs, rows, q, beam)
+	if err := m.compute(ctx, inputs, rows, q, beam); err != nil {
+		return nil, nil, err
+	}
+	return answers, m.together(rows, q.keep), nil
+}
+
+// together makes one query of the parts of each input for tags. It sets the choices of the query, unless the outputs
+// are kept.
+func (m *Model) together(rows []query, keep bool) []query {
+	slices.SortFunc(rows, func(a, b query) int { return cmp.Or(a.place-b.place, a.number-b.number) })
+	whole := rows[:0]
+	for i, q := range rows {
+		if q.first > 0 {
+			last := &whole[len(whole)-1]
+			last.output, last.linear = append(last.output, q.output...), append(last.linear, q.linear...)
+			if !keep && (i+1 == len(rows) || rows[i+1].first == 0) {
+				last.choices = m.Network.(mixer).mixed(*last, last.mixture)
+			}
+			continue
+		}
+		whole = append(whole, q)
+	}
+	return whole
 }
 
 // compute asks the network about queries of inputs, and the linear model if their answers are mixed. The queries have
@@ -141,14 +163,23 @@ func (m *Model) compute(ctx context.Context, inputs []string, rows []query, q qu
 
 // addLinear adds the scores of the linear model to the queries of inputs.
 func (m *Model) addLinear(ctx context.Context, inputs []string, rows []query) error {
-	scores, err := m.Linear.SourceScores(ctx, &m.Config.Task, linear.Rows{N: len(rows), Text: func(i int) string { return inputs[rows[i].place] }})
+	var places []int // of different inputs; the parts of an input are neighbours
+	for _, q := range rows {
+		if n := len(places); n == 0 || places[n-1] != q.place {
+			places = append(places, q.place)
+		}
+	}
+	scores, err := m.Linear.SourceScores(ctx, &m.Config.Task, linear.Rows{N: len(places), Text: func(i int) string { return inputs[places[i]] }})
 	if err != nil {
 		return err
 	}
-	each := m.Linear.Outputs()
+	each, k := m.Linear.Outputs(), 0
 	for i := range rows {
-		n := len(scores[i]) / each
-		if targets := rows[i].targets; targets != nil { // a source that is too long has fewer
+		if rows[i].place != places[k] {
+			k++
+		}
+		n := len(scores[k]) / each
+		if targets := rows[i].targets; targets != nil { // a part of a source has fewer
 			n = 0
 			for _, t := range targets {
 				if t != data.Ignore {
@@ -156,7 +187,8 @@ func (m *Model) addLinear(ctx context.Context, inputs []string, rows []query) er
 				}
 			}
 		}
-		rows[i].linear = scores[i][:min(n*each, len(scores[i]))]
+		first := rows[i].first * each
+		rows[i].linear = slices.Clip(scores[k][first:min(first+n*each, len(scores[k]))])
 	}
 	return nil
 }
@@ -169,7 +201,6 @@ type joiner interface {
 
 // answer sets the answers from the choices of their queries.
 func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) (err error) {
-	slices.SortFunc(rows, func(a, b query) int { return cmp.Or(a.place-b.place, a.number-b.number) })
 	for len(rows) > 0 && err == nil {
 		n := 1
 		for n < len(rows) && rows[n].place == rows[0].place {

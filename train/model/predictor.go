@@ -23,6 +23,7 @@ type query struct {
 	targets []int // for tags: positions where it is data.Ignore have no tag; nil if every position has an answer
 	place   int   // index of the input
 	number  int   // of the window, if the network reads windows
+	first   int   // for tags: symbol of the input that has the first answer; above 0 in later parts of a long input
 	window  *data.Window
 	without float64       // for kind qa: probability that the window has no answer
 	top     int           // number of choices wanted; 0 means 1

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/text"
@@ -132,7 +133,9 @@ func TestTaggingPublished(t *testing.T) {
 		t.Errorf("got %+v", a)
 	}
 	must.Fail(t, answers[2].Err, "must have 1 to 32 symbols, got 0")
-	must.Fail(t, answers[3].Err, "must have 1 to 32 symbols")
+	if a := answers[3]; a.Err != nil || len(strings.Fields(a.Text)) != 20 {
+		t.Errorf("got %+v, want a tag for each of 20 words", a)
+	}
 	if a := answers[4]; a.Text != "O B-LOC B-PER O" || !slices.Equal(a.Spans, []Span{span("LOC", 3, 7, "bern"), span("PER", 8, 11, "zoe")}) {
 		t.Errorf("got %+v", a)
 	}
@@ -162,6 +165,73 @@ func TestTaggingPublished(t *testing.T) {
 	r, err := judge.Answers(t.Context(), m, examples[:20], PredictOptions{})
 	if err != nil || r.Entities.Total().F1 < 0.99 || r.Right != len(r.Judged) || r.Classes.Macro().Rows < 80 {
 		t.Errorf("got %v, %v, want all entities found, and tags counted per word", r, err)
+	}
+}
+
+// A source that is longer than the model's context has a tag for each symbol. A tag is one of a part's, in which it is
+// far from the end, and the linear model's scores belong to the same symbols.
+func TestLongTags(t *testing.T) {
+	t.Parallel()
+	var rows strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&rows, "%s B-PER\nlee I-PER\nis O\nin O\n%s B-LOC\n\n", []string{"ann", "zoe", "tom"}[i%3], []string{"u.s.", "bern"}[i/3%2])
+	}
+	long := strings.TrimSpace(strings.Repeat("tom lee is in u.s. zoe ann in bern ", 12))
+	for name, begin := range map[string]func(c *Config){
+		"words":     func(c *Config) { c.Data.SourceUnits = tokenizer.Words },
+		"tokens":    func(c *Config) { c.Data.SourceUnits = tokenizer.Tokens },
+		"published": func(c *Config) { must.Do(t, c.StartFrom(publishedFolder(t, "bert"))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := withFile(t, "tagging", "rows.conll", rows.String())
+			begin(&c)
+			task := made(t, c)
+			m, r := task.Model, &task.Config.Task
+			solved, _, err := task.fitLinear(t.Context(), nil, false)
+			must.Do(t, err)
+			m.Linear = solved
+			symbols, _, err := r.Tagged(long)
+			must.Do(t, err)
+			for _, x := range []mixture{{}, {Linear: 0.4}, {Linear: 1}} {
+				m.Mixture = x
+				var want []string
+				for _, part := range must.Get(r.TaggedParts(long))(t) {
+					if part.From != len(want) || part.Source != long[symbols[part.First].Start:symbols[part.End-1].End] {
+						t.Fatalf("got the part %+v after %d symbols", part, len(want))
+					}
+					a := must.Get(m.PredictAll(t.Context(), []string{part.Source}, PredictOptions{}))(t)[0]
+					must.Do(t, a.Err)
+					want = append(want, strings.Fields(a.Text)[part.From-part.First:part.To-part.First]...)
+				}
+				inputs := []string{"ann lee", long, "in bern"}
+				got := must.Get(m.PredictAll(t.Context(), inputs, PredictOptions{Top: 2}))(t)
+				a := got[1]
+				if a.Err != nil || a.Cut || len(want) != len(symbols) || len(a.Top) != 2 || a.Top[0].Text != a.Text {
+					t.Fatalf("%v: got %+v, want %d tags", x, a, len(symbols))
+				}
+				if x.Linear == 0 && a.Text != strings.Join(want, " ") {
+					t.Errorf("%v: got %s, want %s", x, a.Text, strings.Join(want, " "))
+				}
+				if x.Linear == 1 { // it reads the whole source
+					scores := must.Get(solved.SourceScores(t.Context(), r, linear.Rows{N: 1, Text: func(int) string { return long }}))(t)
+					var tags []int
+					for some := range slices.Chunk(scores[0], solved.Outputs()) {
+						best, _ := logit.Likeliest(some)
+						tags = append(tags, best)
+					}
+					if text, err := m.Coder.Answer(tags); err != nil || a.Text != text {
+						t.Errorf("got %s, want %s, %v", a.Text, text, err)
+					}
+				}
+				answers, outputs, err := m.Outputs(t.Context(), inputs, mixture{Linear: 0.5})
+				if err != nil || len(outputs) != len(inputs) {
+					t.Fatalf("got %d outputs, %v", len(outputs), err)
+				}
+				if err := m.Mix(answers, outputs, x, PredictOptions{}); err != nil || answers[1].Text != a.Text {
+					t.Errorf("%v: mixed later, %s, want %s, %v", x, answers[1].Text, a.Text, err)
+				}
+			}
+		})
 	}
 }
 
