@@ -1,7 +1,7 @@
 """Ranking: which descriptions of Debian's packages belong to the same software as a query.
 
     python3 docs/ranking.py make SEED DIR           writes train.csv, valid.csv and test.csv from apt-cache, with 300, 60 and 150 queries: a
-                                                    query is the description of a package, its relevant documents are those of packages
+                                                    query describes a package, its relevant documents describe packages
                                                     from the same source, and the others are the most similar ones from other sources
     python3 docs/ranking.py peers DIR               scores the cosine of TF-IDF and logistic regression on test.csv
     python3 docs/ranking.py recipe DIR MODEL RATE   trains sentence-transformers' CrossEncoder, 3 epochs with batches of 16, and scores it
