@@ -1,7 +1,6 @@
 package data
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -111,20 +110,26 @@ func (t *taggingCoder) Batch(examples []Example) (Batch, error) {
 // positions are where their first pieces stand. Then it is an error if there is no word, or if the tokenizer drops all
 // characters of one.
 func (r *Rule) Tagged(source string) (symbols []tokenizer.Token, places []int, err error) {
+	symbols, places, _, err = r.tagged(source)
+	return symbols, places, err
+}
+
+// tagged is like Tagged, and returns also the number of tokens of the input.
+func (r *Rule) tagged(source string) (symbols []tokenizer.Token, places []int, tokens int, err error) {
 	if r.Published == (Published{}) {
 		symbols, err = r.Source.Tokenize(source, tokenizer.Options{})
 		for i := range symbols {
 			places = append(places, i)
 		}
-		return symbols, places, err
+		return symbols, places, len(symbols), err
 	}
 	p, ok := r.Source.(*tokenizer.Pipeline)
 	if !ok {
-		return nil, nil, fmt.Errorf("a rule with Published needs a Source of type *tokenizer.Pipeline, got a %T", r.Source)
+		return nil, nil, 0, fmt.Errorf("a rule with Published needs a Source of type *tokenizer.Pipeline, got a %T", r.Source)
 	}
 	input, err := r.Input(p.WithLimit(0), source)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	place := 0
 	for start, end := range text.Places(source, text.VisibleWords(source)) {
@@ -132,7 +137,7 @@ func (r *Rule) Tagged(source string) (symbols []tokenizer.Token, places []int, e
 			place++
 		}
 		if place == len(input.Tokens) || input.Tokens[place].Start >= end {
-			return nil, nil, fmt.Errorf("the tokenizer has no piece for word %d, %.100q: remove it", len(places)+1, source[start:end])
+			return nil, nil, 0, fmt.Errorf("the tokenizer has no piece for word %d, %.100q: remove it", len(places)+1, source[start:end])
 		}
 		symbols, places = append(symbols, tokenizer.Token{ID: input.Tokens[place].ID, Start: start, End: end}), append(places, place)
 		place++
@@ -140,7 +145,7 @@ func (r *Rule) Tagged(source string) (symbols []tokenizer.Token, places []int, e
 	if places == nil {
 		err = errors.New("there are no words in it")
 	}
-	return symbols, places, err
+	return symbols, places, len(input.Tokens), err
 }
 
 // Answer reads the targets up to the first end token, or all targets if there is none.
@@ -170,21 +175,20 @@ type TaggedPart struct {
 
 // TaggedParts divides a source, for a rule as in Tagged, into parts of at most MaxLen tokens, which overlap.
 func (r *Rule) TaggedParts(source string) ([]TaggedPart, error) {
-	symbols, places, err := r.Tagged(source)
+	symbols, places, tokens, err := r.tagged(source)
 	if err != nil {
 		return nil, err
 	}
 	n, room := len(symbols), r.MaxLen
-	places = append(places, n)
 	if p, ok := r.Source.(*tokenizer.Pipeline); ok && r.Published != (Published{}) {
-		whole, err := r.Input(p.WithLimit(0), source)
-		special, failed := p.WithLimit(0).Input("")
-		if err = cmp.Or(err, failed); err != nil {
+		special, err := p.WithLimit(0).Input("")
+		if err != nil {
 			return nil, err
 		}
-		places[n] = places[0] + len(whole.Tokens) - len(special.Tokens)
-		room -= len(special.Tokens) + 1 // the first word of a part may have one more piece
+		tokens += places[0] - len(special.Tokens) // without the special tokens at the end
+		room -= len(special.Tokens) + 1           // the first word of a part may have one more piece
 	}
+	places = append(places, tokens)
 	var parts []TaggedPart
 	for first, from, end := 0, 0, 0; end < n; {
 		for end = first + 1; end < n && places[end+1]-places[first] <= room; {

@@ -40,12 +40,7 @@ func (m *Model) textVectors(ctx context.Context, sources linear.Rows, starts []i
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		var some []query
-		if b, err := f.Coder.Batch([]data.Example{{Source: sources.Text(i)}}); err == nil {
-			some = []query{f.query(b)}
-		} else {
-			some = f.parts(sources.Text(i))
-		}
+		some, _ := f.symbols(sources.Text(i)) // none if the model can't read the text
 		for _, q := range some {
 			q.place = i
 			queries = append(queries, q)

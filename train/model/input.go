@@ -50,16 +50,23 @@ func (m *Model) queries(input string) ([]query, Answer) {
 		a.Cut = false
 		return list, a
 	}
-	b, a := m.encode(input)
-	if a.Err == nil {
-		return []query{m.query(b)}, a
-	}
-	list := m.parts(input)
-	if list != nil {
-		a = m.unanswered(input, nil)
-		a.Cut = false
-	}
+	list, err := m.symbols(input)
+	a := m.unanswered(input, err)
+	a.Cut = a.Cut && len(list) == 1
 	return list, a
+}
+
+// symbols returns the query of an input that the network doesn't read in windows. If the input is too long and its
+// symbols have tags, there is a query for each of its parts.
+func (m *Model) symbols(input string) ([]query, error) {
+	b, err := m.Coder.Batch([]data.Example{{Source: m.source(input)}})
+	if err == nil {
+		return []query{m.query(b)}, nil
+	}
+	if list := m.parts(input); list != nil {
+		return list, nil
+	}
+	return nil, err
 }
 
 // parts returns the queries of an input for tags of symbols that is longer than the model's context. It returns nil for
