@@ -290,9 +290,9 @@ func (k *keys) read(name string, value, v any) {
 		*v = nil
 		for _, element := range list {
 			var row ids
-			all, ok := element.([]any)
+			elements, ok := element.([]any)
 			k.read(name, element, &row)
-			*v, isList = append(*v, row), isList && ok && len(row) > 0 && len(row) == len(all)
+			*v, isList = append(*v, row), isList && ok && len(row) > 0 && len(row) == len(elements)
 		}
 		want = set(v, *v, isList, "a list of lists of token ids")
 	case *layers.Activation:

@@ -9,7 +9,8 @@ const qwenDefaults = `"vocab_size": 151936, "hidden_size": 4096, "intermediate_s
 // qwen2 is the architecture of Qwen 2 and 2.5. Of the projections of attention, only the output has no bias.
 var qwen2 = architecture{
 	class: "Qwen2ForCausalLM", causal: true, prefix: "model.", defaults: "{" + qwenDefaults,
-	model: changed(gatedModel, func(m *layers.ModelConfig) { m.Block.Attention = layers.AttentionConfig{OutputBias: new(bool)} }), classifier: lastToken, names: gatedNames, heads: joined(textHeads, scoreTags, oldSpans),
+	model:      changed(gatedModel, func(m *layers.ModelConfig) { m.Block.Attention = layers.AttentionConfig{OutputBias: new(bool)} }),
+	classifier: lastToken, names: gatedNames, heads: joined(textHeads, scoreTags, oldSpans),
 	config: func(k *keys, c *Config) {
 		k.gated(c)
 		k.qwenWindows(c)

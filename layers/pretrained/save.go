@@ -60,7 +60,10 @@ func Save(dir string, c Config, p *layers.Params) error {
 		for i, t := range tensors {
 			tensors[i].Elsewhere = dense != strings.HasPrefix(t.Params[0], "dense.")
 		}
-		return cmp.Or(os.MkdirAll(folder, 0o777), p.SaveTensors(filepath.Join(folder, weights), tensors, map[string]string{"format": "pt"}))
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			return err
+		}
+		return p.SaveTensors(filepath.Join(folder, weights), tensors, map[string]string{"format": "pt"})
 	}
 	if err = save(dir, false); err == nil && p.Get("dense.weight") != nil {
 		var place string
@@ -77,7 +80,10 @@ func newKeys() *keys { return &keys{values: map[string]any{}, writing: true} }
 // writeFile writes the members, and makes the folder if there is none.
 func (k *keys) writeFile(path string) error {
 	content, err := json.MarshalIndent(k.values, "", "  ")
-	if err = cmp.Or(err, os.MkdirAll(filepath.Dir(path), 0o777)); err != nil {
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o777)
+	}
+	if err != nil {
 		return err
 	}
 	return atomicfile.WriteFile(path, func(w io.Writer) error {
