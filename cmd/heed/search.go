@@ -140,18 +140,23 @@ func (s *searching) print(cmd *cobra.Command, w io.Writer, names []string, query
 		fmt.Fprintf(w, "%s:\n", quoted(query))
 	}
 	for _, m := range matches {
-		row := found{Score: &m.Score, Line: m.Line, Text: m.Text, Row: rowOf(names, m.Fields)}
 		if m.Err != nil {
 			s.failed.add(cmd.ErrOrStderr(), fmt.Errorf("%s, line %d: %w", s.path, m.Line, m.Err))
-			row.Score, row.Error = nil, text.OneLine(errors.Unwrap(m.Err))
-		} else if !s.asJSON {
+		}
+		switch {
+		case s.asJSON:
+			row := found{Score: &m.Score, Line: m.Line, Text: m.Text, Row: rowOf(names, m.Fields)}
+			if m.Err != nil {
+				row.Score, row.Error = nil, text.OneLine(errors.Unwrap(m.Err))
+			}
+			rows = append(rows, row)
+		case m.Err == nil:
 			fields := make([]string, len(m.Fields))
 			for i, field := range m.Fields {
 				fields[i] = text.EscapeExcept(field, "")
 			}
 			fmt.Fprintf(w, "%.4f\t%s\n", m.Score, strings.Join(fields, "\t"))
 		}
-		rows = append(rows, row)
 	}
 	if !s.asJSON {
 		return nil

@@ -40,7 +40,8 @@ func (p *progress) show(l net.Listener, out io.Writer, t *task.Task, dir string)
 		return nil, nil, err
 	}
 	s := newServer(l, h, maxConnections, log.New(io.Discard, "", 0)) // clients' errors don't concern training
-	s.WriteTimeout = 10 * time.Second                                // the page's events have a deadline each
+	s.ReadHeaderTimeout, s.IdleTimeout, s.MaxHeaderBytes = 5*time.Second, time.Minute, 1<<14
+	s.WriteTimeout = 10 * time.Second // the page's events have a deadline each
 	serving := false
 	logTo = writerFunc(func(b []byte) (int, error) {
 		n, err := out.Write(b)
