@@ -69,7 +69,8 @@ func TestBadPlaces(t *testing.T) {
 			call{with("newer"), 1, "newer/config.json: this run folder has the newer format 6, and heed reads format 5: update heed"},
 			call{with("run --nope"), 2, "unknown flag: --nope"},
 			call{words[0], 2, "heed " + words[0] + " takes "})
-		if slices.Contains([]string{"chat", "embed", "search", "rank", "explain"}, words[0]) { // not for models of the task text
+		// These commands are not for models of the task text.
+		if slices.Contains([]string{"chat", "embed", "search", "rank", "explain"}, words[0]) {
 			calls = append(calls, call{with("begun"), 2, " the task text, "})
 			continue
 		}

@@ -132,12 +132,14 @@ func TestFlagsBeatPresets(t *testing.T) {
 		c := must.Get(s.fromFlags(given))(t)
 		return c, (&settings{Config: c, dropout: c.Model.Dropout}).flagSet()
 	}
-	names := map[string][2]string{ // a value for each flag without a number or a text, and the resulting part of the configuration
+	// Flags without a number or a text: a value for each, and the resulting part of the configuration.
+	names := map[string][2]string{
 		"precision": {"bfloat16", `"precision":"bfloat16"`}, "solver": {"sgd", `"solver":{"kind":"sgd"}`}, "positions": {"alibi", `"positions":{"kind":"alibi"}`},
 		"norm": {"rms", `"norm":{"kind":"rms"}`}, "activation": {"silu", `"activation":"silu"`}, "schedule": {"linear", `"kind":"linear"`},
 		"experts": {"7", `"experts":{"count":7`}, "baseline": {"0.7", `"baseline":0.7`}, "stopping-threshold": {"0.7", `"stopping_threshold":0.7`}, "divergence-threshold": {"0.7", `"divergence_threshold":0.7`},
 	}
-	unset := []string{"experts", "baseline", "stopping-threshold", "divergence-threshold"} // the flag of a Config doesn't show the value
+	// After they are set, the flags of a Config don't show these values.
+	unset := []string{"experts", "baseline", "stopping-threshold", "divergence-threshold"}
 	with := map[string][]string{"monitor": {"mode"}}
 	// These flags have no field of their own in a Config.
 	others := []string{"task", "preset", "from", "data", "validation-data", "columns", "targets", "units", "max-len"}

@@ -52,7 +52,8 @@ func TestEndlessFiles(t *testing.T) {
 		write(t, path, good)
 	}
 	succeed(t, "train", "--resume="+dir)
-	for _, file := range []string{runfolder.HistoryFile, runfolder.WeightsFile, runfolder.CheckpointFile} { // in a finished run
+	// The run is finished.
+	for _, file := range []string{runfolder.HistoryFile, runfolder.WeightsFile, runfolder.CheckpointFile} {
 		path := filepath.Join(dir, file)
 		good := read(t, path)
 		must.Do(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o666)))

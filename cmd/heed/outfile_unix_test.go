@@ -61,8 +61,9 @@ func TestOutputsKeepInputs(t *testing.T) {
 		{path("hard-config"), reads, []string{"eval", run, "--answers"}},
 		{path("soft-config"), reads, []string{"eval", run, "--answers"}},
 		{path("other", "config.json"), ofRun, []string{"eval", run, "--answers"}},
-		{path("other", "tokenizer.json"), ofRun, []string{"eval", run, "--answers"}}, // a name that a run's file can have, even if there is no such file now
-		{path("folder", "Summary.json"), ofRun, []string{"eval", run, "--answers"}},  // the same as summary.json on some file systems
+		// A run's file can have this name, even if there is no such file now.
+		{path("other", "tokenizer.json"), ofRun, []string{"eval", run, "--answers"}},
+		{path("folder", "Summary.json"), ofRun, []string{"eval", run, "--answers"}}, // the same as summary.json on some file systems
 		{path("folder", ".heed.lock"), ofRun, []string{"eval", run, "--answers"}},
 		{path("dangling"), ofRun, []string{"eval", run, "--answers"}},
 		{path("run", "model.safetensors"), reads, []string{"predict", run, "--data", own, "--out"}},

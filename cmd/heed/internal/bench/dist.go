@@ -162,7 +162,8 @@ func measureNetwork(group train.Group) (Network, error) {
 		return Network{}, err
 	}
 	long, err := least(large)
-	return Network{short / 2, large / long}, err // short: one message in each direction; long: bytes in both directions at once
+	// short has one message in each direction. long has bytes in both directions at once.
+	return Network{short / 2, large / long}, err
 }
 
 // exchange returns the seconds per step for the exchanges among n processes on separate machines, for a model whose

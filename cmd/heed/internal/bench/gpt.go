@@ -76,9 +76,9 @@ func (c GPT) Tokens(rng *rand.Rand, sequences int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(sequences, c.Length), tensor.WithBacking(ids))
 }
 
-// Flops returns the floating-point operations per step. A product (n, k) x (k, m) takes 2·n·m·k operations, and so does
-// each of its two gradients. Per token, a block has products with 12·Dim² weights, and scores and weighted sums with
-// 2·Length·Dim multiplications, even if attention is causal.
+// Flops returns the floating-point operations per step. A product (n, k) x (k, m) takes 2·n·m·k operations, and so
+// does each of its two gradients. Per token, a block has products with 12·Dim² weights, and scores and weighted sums
+// with 2·Length·Dim multiplications, even if attention is causal.
 func (c GPT) Flops() float64 {
 	perToken := c.Blocks*(12*c.Dim*c.Dim+2*c.Length*c.Dim) + c.Dim*c.Vocab
 	return 6 * float64(c.Batch*c.Length) * float64(perToken)

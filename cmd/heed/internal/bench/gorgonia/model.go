@@ -21,8 +21,8 @@ type network struct {
 	initial func(name string, shape ...int) *tensor.Dense
 }
 
-// newNetwork builds the loss of a batch and its gradients. The arguments ids and targets have shape (B·T). The function
-// initial returns the initial values of a parameter; a weight has shape (in, out).
+// newNetwork builds the loss of a batch and its gradients. The arguments ids and targets have shape (B·T). The
+// function initial returns the initial values of a parameter; a weight has shape (in, out).
 func newNetwork(c bench.GPT, ids, targets []int, initial func(name string, shape ...int) *tensor.Dense) (n *network, err error) {
 	n = &network{GPT: c, graph: G.NewGraph(), initial: initial}
 	rows := c.Batch * c.Length
