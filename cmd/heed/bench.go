@@ -62,7 +62,7 @@ func newBench(group train.Group) *cobra.Command {
 				return usagef("--procs must be from 1 to %d, the number of processors, or 0 for all, got %d", processors, procs)
 			}
 			if procs > 0 {
-				runtime.GOMAXPROCS(procs)
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 			}
 			chosen, err := chooseBenchmarks(args, precision)
 			if err != nil {

@@ -611,7 +611,11 @@ func TestBench(t *testing.T) {
 	if strings.Count(out, "\n") != 1 {
 		t.Errorf("heed bench prints %q, want one line", out)
 	}
+	procs := runtime.GOMAXPROCS(0)
 	table := succeed(t, "bench", "--procs=1", "gemm-64")
+	if now := runtime.GOMAXPROCS(0); now != procs {
+		t.Errorf("after heed bench --procs=1, GOMAXPROCS is %d, want %d again", now, procs)
+	}
 	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[0], "limits: ") || !strings.HasPrefix(lines[1], "config") || strings.Join(strings.Fields(lines[2])[:2], " ") != "gemm-64 float32" {
 		t.Errorf("heed bench prints %q, want limits, a heading and one line for gemm-64 in float32", table)
 	}
