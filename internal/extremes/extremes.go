@@ -20,14 +20,14 @@ import (
 // A Case is a configuration for Run to try.
 type Case struct {
 	config reflect.Type
-	run    func(t *testing.T)
+	run    func(t *testing.T, own map[reflect.Type]bool)
 }
 
 // Of returns a Case that calls use with variants of the configuration valid. The function use must do what a user's
 // whole program does with a configuration, and return the resulting numbers. For valid itself, use must return no
 // error.
 func Of[T any](valid T, use func(c T) ([]float64, error)) Case {
-	run := func(t *testing.T) {
+	run := func(t *testing.T, own map[reflect.Type]bool) {
 		c := reflect.New(reflect.TypeOf(valid)).Elem() // if T is an interface, it has the type of the value inside
 		c.Set(reflect.ValueOf(valid))
 		use := func() ([]float64, error) { return use(c.Interface().(T)) }
@@ -36,7 +36,7 @@ func Of[T any](valid T, use func(c T) ([]float64, error)) Case {
 			t.Fatalf("the valid configuration gives an error: %v", err)
 		}
 		limit := max(time.Second, 100*time.Since(begin))
-		numbers(c, "", func(name string, n reflect.Value) {
+		numbers(c, "", own, func(name string, n reflect.Value) {
 			before := reflect.ValueOf(n.Interface())
 			defer n.Set(before)
 			for _, x := range extremes(n.Type()) {
@@ -52,14 +52,20 @@ func Of[T any](valid T, use func(c T) ([]float64, error)) Case {
 
 // Run sets every exported number of each Case's configuration, one at a time, to NaN, ±∞, −1, 0 and the extremes of its
 // type. Each such configuration must give an error or finite results. It may take 100 MB and one second or, on a busy
-// machine, 100 times as long as the valid configuration. Run also checks the package in the working directory. Every
-// exported struct with an exported number must have a Case. If users don't set a struct, put its name into results
-// instead.
+// machine, 100 times as long as the valid configuration. If a struct has its own Case, its numbers are tried there and
+// in the structs that hold it, but no further out.
+//
+// Run also checks the package in the working directory. Every exported struct with an exported number must have a Case.
+// If users don't set a struct, put its name into results instead.
 func Run(t *testing.T, results []string, cases ...Case) {
 	tried := slices.Clone(results)
+	own := map[reflect.Type]bool{}
 	for _, c := range cases {
 		tried = append(tried, within(c.config)...)
-		t.Run(c.config.String(), c.run)
+		own[c.config] = true
+	}
+	for _, c := range cases {
+		t.Run(c.config.String(), func(t *testing.T) { c.run(t, own) })
 	}
 	for _, name := range structs(t) {
 		if !slices.Contains(tried, name) {
@@ -114,23 +120,24 @@ func try(limit time.Duration, use func() ([]float64, error)) error {
 }
 
 // numbers calls visit for the exported numbers in v, also in nested structs, pointers and the first elements of slices.
-// It leaves out the content of files, []byte. It panics if it would miss numbers because a pointer is nil or a slice is
-// empty.
-func numbers(v reflect.Value, name string, visit func(name string, number reflect.Value)) {
+// It leaves out the content of files, []byte, and below the first level also structs of the types own. It panics if it
+// would miss numbers because a pointer is nil or a slice is empty.
+func numbers(v reflect.Value, name string, own map[reflect.Type]bool, visit func(name string, number reflect.Value)) {
 	switch kind := v.Kind(); {
 	case extremes(v.Type()) != nil:
 		visit(name, v)
+	case kind == reflect.Struct && own[v.Type()] && strings.Count(name, ".") > 1: // its Case and the level above try it
 	case kind == reflect.Struct:
 		for f, value := range v.Fields() {
 			if f.IsExported() && f.Type != reflect.TypeFor[[]byte]() {
-				numbers(value, name+"."+f.Name, visit)
+				numbers(value, name+"."+f.Name, own, visit)
 			}
 		}
 	case (kind == reflect.Pointer || kind == reflect.Slice) && has(v.Type().Elem(), 3):
 		if kind == reflect.Slice && v.Len() > 0 {
-			numbers(v.Index(0), name+"[0]", visit)
+			numbers(v.Index(0), name+"[0]", own, visit)
 		} else if kind == reflect.Pointer && !v.IsNil() {
-			numbers(v.Elem(), name, visit)
+			numbers(v.Elem(), name, own, visit)
 		} else {
 			panic(name + " has numbers that aren't tried: set it in the valid configuration")
 		}

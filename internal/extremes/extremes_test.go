@@ -45,6 +45,7 @@ func TestNumbers(t *testing.T) {
 	c := struct {
 		inner
 		Inner    inner
+		Outer    struct{ Inner inner }
 		Pointer  *inner
 		List     []inner
 		Baseline *float64
@@ -53,9 +54,14 @@ func TestNumbers(t *testing.T) {
 	}{Pointer: &inner{hidden: 1}, List: make([]inner, 2), Baseline: new(1.0)}
 	var names []string
 	visit := func(name string, n reflect.Value) { names = append(names, name); n.Set(extremes(n.Type())[0]) }
-	numbers(reflect.ValueOf(&c).Elem(), "", visit)
-	if want := []string{".Inner.Rate", ".Pointer.Rate", ".List[0].Rate", ".Baseline", ".Seed"}; !slices.Equal(names, want) {
+	numbers(reflect.ValueOf(&c).Elem(), "", nil, visit)
+	if want := []string{".Inner.Rate", ".Outer.Inner.Rate", ".Pointer.Rate", ".List[0].Rate", ".Baseline", ".Seed"}; !slices.Equal(names, want) {
 		t.Errorf("numbers visits %v, want %v", names, want)
+	}
+	names = nil
+	numbers(reflect.ValueOf(&c).Elem(), "", map[reflect.Type]bool{reflect.TypeFor[inner](): true}, visit)
+	if want := []string{".Inner.Rate", ".Pointer.Rate", ".List[0].Rate", ".Baseline", ".Seed"}; !slices.Equal(names, want) {
+		t.Errorf("if inner has its own Case, numbers visits %v, want %v", names, want)
 	}
 	defer func() {
 		if recover() == nil {
@@ -63,5 +69,5 @@ func TestNumbers(t *testing.T) {
 		}
 	}()
 	c.Baseline = nil
-	numbers(reflect.ValueOf(&c).Elem(), "", visit)
+	numbers(reflect.ValueOf(&c).Elem(), "", nil, visit)
 }
