@@ -87,7 +87,7 @@ func TestAttentionMemoryIsLinear(t *testing.T) {
 	if testing.Short() || testseed.Race {
 		t.Skip("takes some seconds")
 	}
-	const length, width = 16384, 8
+	const length, width = 4096, 8
 	c := newAttentionCase[float32](1, [4]int{1, 1, length, length}, width, width, false)
 	c.distances(rand.New(rand.NewPCG(1, 2)), 3, 200)
 	var before, after runtime.MemStats
