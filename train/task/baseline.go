@@ -39,10 +39,10 @@ func (t *Task) fitLinear(ctx context.Context, vectors beside.Vectors, bare bool)
 	kind := t.kind.about().linear
 	targetsOf := kind.targets(c)
 	var parts [2]linearPart
-	var starts []int // of the validation rows
+	var starts [2][]int
 	for i, part := range []rows.Part{s.Train, s.Validation} {
 		var err error
-		if parts[i].texts, starts, err = beside.Texts(ctx, &c.Task, linearRows(part), vectors); err != nil {
+		if parts[i].texts, starts[i], err = beside.Texts(ctx, &c.Task, linearRows(part), vectors); err != nil {
 			return nil, 0, err
 		}
 		for answer := range part.Answers() {
@@ -60,7 +60,10 @@ func (t *Task) fitLinear(ctx context.Context, vectors beside.Vectors, bare bool)
 	held.correct(m)
 	l := &beside.Model{Model: m, Vectors: vectors}
 	scores := l.ScoresOf(parts[1].texts)
-	l.Remember(s.Validation.Example, scores, starts)
+	if t.kind.about().symbols {
+		l.LearnTransitions(parts[0].targets, starts[0], scores, parts[1].targets, starts[1])
+	}
+	l.Remember(s.Validation.Example, scores, starts[1])
 	if judged := held; held.pairs {
 		if s.Validation.Len() > 0 { // as for the network
 			judged = kind.sides(outputs)

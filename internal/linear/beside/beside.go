@@ -19,9 +19,16 @@ type Model struct {
 	Values  map[string]float64 // on the validation rows, by the names of the kind's metrics
 	Vectors Vectors            // nil if the Width is 0
 
-	Thresholds []float64            // of labels that don't exclude each other: the least probability of each in an answer
-	Held       string               // how good its answers to training rows are that it hasn't seen, in a line of text; empty if not known
-	known      map[string][]float32 // scores of some sources
+	Thresholds []float64 // of labels that don't exclude each other: the least probability of each in an answer
+
+	// Transitions say how much likelier a tag is after another one than elsewhere, as logarithms of shape (classes+1,
+	// classes): row 0 is for the first symbol of a source, row j+1 for symbols after the tag j. With them, the tags of a
+	// source are a linear chain (Lafferty, McCallum and Pereira, 2001): the score of a sequence of tags is the sum of its
+	// symbols' scores and of its transitions. Without them, symbols have their tags independently.
+	Transitions []float64
+
+	Held  string               // how good its answers to training rows are that it hasn't seen, in a line of text; empty if not known
+	known map[string][]float32 // scores of some sources
 }
 
 // Vectors makes vectors of the texts of sources, (texts, Width). The texts of source i have the numbers from starts[i]
@@ -74,6 +81,7 @@ func (b *Model) SourceScores(ctx context.Context, r *data.Rule, sources linear.R
 		return nil, err
 	}
 	scores, each := b.ScoresOf(texts), b.Outputs()
+	b.chainScores(scores, starts)
 	for k, i := range others {
 		parts[i] = scores[starts[k]*each : starts[k+1]*each]
 	}
@@ -99,17 +107,19 @@ func (b *Model) About() string {
 	return "a linear model of words and characters"
 }
 
-// Keys in the metadata of a linear model. Their texts are the fields Values and Thresholds as JSON; Thresholds may be
-// missing.
-const valuesKey, thresholdsKey = "heed.values", "heed.thresholds"
+// Keys in the metadata of a linear model. Their texts are the fields Values, Thresholds and Transitions as JSON. Except for
+// Values, they may be missing.
+const valuesKey, thresholdsKey, transitionsKey = "heed.values", "heed.thresholds", "heed.transitions"
 
 // Metadata returns the metadata for the model's file.
 func (b *Model) Metadata() map[string]string {
 	values, _ := json.Marshal(b.Values) // finite, so there is no error
 	metadata := map[string]string{valuesKey: string(values)}
-	if b.Thresholds != nil {
-		thresholds, _ := json.Marshal(b.Thresholds)
-		metadata[thresholdsKey] = string(thresholds)
+	for key, numbers := range map[string][]float64{thresholdsKey: b.Thresholds, transitionsKey: b.Transitions} {
+		if numbers != nil {
+			text, _ := json.Marshal(numbers)
+			metadata[key] = string(text)
+		}
 	}
 	return metadata
 }
@@ -137,6 +147,9 @@ func Read(f runfolder.Folder, id string, width int) (*Model, error) {
 		}
 		if err == nil && b.Thresholds != nil && len(b.Thresholds) != b.Outputs() {
 			err = fmt.Errorf("it has %d thresholds for %d labels", len(b.Thresholds), b.Outputs())
+		}
+		if transitions, ok := metadata[transitionsKey]; ok && err == nil {
+			err = b.readTransitions(transitions)
 		}
 	}
 	if err != nil {
