@@ -240,7 +240,7 @@ func TestExtremes(t *testing.T) {
 		trying(huber{1}, func(r *trial, c huber) *G.Node {
 			return got(mean(layers.HuberError(r.b, r.in(3, 4), r.in(3, 4), nil, c.Delta)))
 		}),
-		trying(layers.Tensor{Names: []string{"w"}, Params: []string{"weight"}, SkipRows: 1, Plus: 1, Times: 2}, func(r *trial, c layers.Tensor) *G.Node {
+		trying(layers.Tensor{Names: []string{"w"}, Params: []string{"weight"}, SkipRows: 1, Plus: 1}, func(r *trial, c layers.Tensor) *G.Node {
 			l := got(layers.NewLinear(r.p, 4, 2, layers.LinearConfig{NoBias: true}))
 			path := filepath.Join(t.TempDir(), "weights.safetensors")
 			got(0, r.p.SaveTensors(path, []layers.Tensor{c}, nil))
