@@ -3,7 +3,6 @@ package pretrained
 import (
 	"flag"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -367,18 +366,4 @@ func TestIgnored(t *testing.T) {
 			t.Errorf("%s: ignored %q, want %q", name, m.Ignored, want)
 		}
 	}
-}
-
-// TestNoEqual checks the error for a model that no published architecture is like.
-func TestNoEqual(t *testing.T) {
-	p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
-	c := Config{Head: "text", Causal: true, Start: -1, Pad: -1, Model: layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 1, Positions: layers.ALiBi{}}}
-	must.Get(layers.NewDecoder(p, c.Model))(t)
-	dir := filepath.Join(t.TempDir(), "none")
-	err := Save(dir, c, p)
-	if _, missing := os.Stat(dir); err == nil || missing == nil || !strings.Contains(err.Error(), `the nearest is gpt2: positions.kind is "alibi", and there it is "learned"`) {
-		t.Errorf("error %v", err)
-	}
-	c.Type = "gpt2"
-	wantError(t, "gpt2", Save(dir, c, p), `gpt2: no_bias is false, and there it is true; positions.kind is "alibi"`)
 }
