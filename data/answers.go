@@ -123,9 +123,9 @@ func (r *Rule) publishedWindow(p *tokenizer.Pipeline, texts ...string) (whole Wi
 	return whole, after, err
 }
 
-// Place returns the positions in IDs of the first and the last token of the part of the context from byte start to
+// place returns the positions in IDs of the first and the last token of the part of the context from byte start to
 // before byte end. It returns false if the window doesn't have all of this part.
-func (w *Window) Place(start, end int) (first, last int, ok bool) {
+func (w *Window) place(start, end int) (first, last int, ok bool) {
 	n := len(w.Tokens)
 	if w.Tokens[0].Start > start || w.Tokens[n-1].End < end {
 		return 0, 0, false
@@ -162,7 +162,7 @@ func (r *Rule) Divide(e Example) (examples []Example, lengths []int, err error) 
 		for i, id := range w.IDs {
 			row.ids[i] = int32(id)
 		}
-		if first, last, ok := w.Place(start, end); ok && end > 0 {
+		if first, last, ok := w.place(start, end); ok && end > 0 {
 			row.first, row.last = int32(first), int32(last)
 		}
 		e.encoded = row

@@ -2,8 +2,6 @@ package data
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
@@ -14,9 +12,7 @@ const chatLine = `{"id": 7, "messages": [{"role": "user", "content": "Hi"}, {"ro
 
 func chatFile(t *testing.T, content string) TextFiles {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "chats.jsonl")
-	must.Do(t, os.WriteFile(path, []byte(content), 0o666))
-	return TextFiles{Paths: []string{path}}
+	return oneFile(writeAll(t, map[string]string{"chats.jsonl": content}) + "/chats.jsonl")
 }
 
 func TestChats(t *testing.T) {
@@ -62,7 +58,7 @@ func TestBadChats(t *testing.T) {
 	} {
 		must.Refuse(chatFile(t, chatLine+"\n"+line+"\n").Chats(func(string, []tokenizer.Message) error { return nil }))(t, "chats.jsonl", "line 2: ", want)
 	}
-	must.Refuse(TextFiles{Paths: []string{write(t, chatLine)}}.Chats(nil))(t, "must be in files that end in .jsonl")
+	must.Refuse(oneFile(write(t, chatLine)).Chats(nil))(t, "must be in files that end in .jsonl")
 }
 
 func TestHaveChats(t *testing.T) {
@@ -76,7 +72,7 @@ func TestHaveChats(t *testing.T) {
 			t.Errorf("%q with the key text has conversations", content)
 		}
 	}
-	if (TextFiles{Paths: []string{write(t, chatLine)}}).HaveChats() || (TextFiles{Paths: []string{"none.jsonl"}}).HaveChats() {
+	if oneFile(write(t, chatLine)).HaveChats() || oneFile("none.jsonl").HaveChats() {
 		t.Error("a file without the ending .jsonl, or a missing file, has conversations")
 	}
 }

@@ -2,8 +2,6 @@ package data
 
 import (
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -97,9 +95,8 @@ func TestMaskedText(t *testing.T) {
 
 // A published model must get its own id for masks, with its special tokens around each window, and never as targets.
 func TestMaskedPublished(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "vocab.txt")
-	must.Do(t, os.WriteFile(path, []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n"), 0o666))
-	rule := Rule{Source: must.Get(tokenizer.Open(path))(t), MaxLen: 10, Published: Published{Tokens: 9, Start: -1, Pad: 0, Mask: 4}}
+	folder := writeAll(t, map[string]string{"vocab.txt": "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n"})
+	rule := Rule{Source: must.Get(tokenizer.Open(folder))(t), MaxLen: 10, Published: Published{Tokens: 9, Start: -1, Pad: 0, Mask: 4}}
 	m := masked(t, rule)
 	if m.Window() != 8 || m.Name() != "[MASK]" {
 		t.Errorf("got windows of %d symbols and masks %s, want 8 and [MASK]", m.Window(), m.Name())

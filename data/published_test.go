@@ -1,8 +1,6 @@
 package data
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -13,9 +11,7 @@ import (
 // wordPieces returns the tokenizer of a BERT with the words a, b and c, and the piece b within a word.
 func wordPieces(t *testing.T) *tokenizer.Pipeline {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "vocab.txt")
-	must.Do(t, os.WriteFile(path, []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\n##b\n"), 0o666))
-	return must.Get(tokenizer.Open(path))(t)
+	return must.Get(tokenizer.Open(writeAll(t, map[string]string{"vocab.txt": "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\n##b\n"})))(t)
 }
 
 // Coders must give a published model its special tokens, and its own ids for padding, and cut texts so that these
@@ -90,11 +86,11 @@ func TestPublishedTagging(t *testing.T) {
 	own.Source = tags
 	_, _, err = own.Tagged("D")
 	must.Fail(t, err, "needs a Source of type *tokenizer.Pipeline")
-	checkBatchErrors(t, rule, []batchErrorTest{
-		{"a tag missing", []Example{{Source: "a b", Answer: "D"}}, `each symbol of a source needs one tag, but "a b" has 2 symbols and "D" has 1 tags`},
-		{"no words", []Example{{Source: " \t"}}, "there are no words in it"},
-		{"a word without pieces", []Example{{Source: "a \u200b b", Answer: "D D N"}}, `the tokenizer has no piece for word 2, "\u200b": remove it`},
-		{"a long source", []Example{{Source: "a a a a a a a a"}}, "a source must have 1 to 9 symbols, got 10"},
+	checkBatchErrors(t, rule, map[string][]Example{
+		`each symbol of a source needs one tag, but "a b" has 2 symbols and "D" has 1 tags`: {{Source: "a b", Answer: "D"}},
+		"there are no words in it":                                   {{Source: " \t"}},
+		`the tokenizer has no piece for word 2, "\u200b": remove it`: {{Source: "a \u200b b", Answer: "D D N"}},
+		"a source must have 1 to 9 symbols, got 10":                  {{Source: "a a a a a a a a"}},
 	})
 }
 

@@ -6,13 +6,6 @@ import (
 	"github.com/heed-go/heed/internal/must"
 )
 
-func TestTaggingLayout(t *testing.T) {
-	want := Layout{Tokens: 13, Classes: 12, Len: 6, TargetLen: 6, Start: -1, End: 11, Pad: 12}
-	if got := newCoderOf(t, named(t, "add", 0)).Layout(); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-}
-
 func TestTaggingBatch(t *testing.T) {
 	rule := named(t, "reverse", 4)
 	b := must.Get(newCoderOf(t, rule).Batch(examplesOf(t, rule, "abcd", "ba", "c")))(t)
@@ -41,6 +34,9 @@ func TestTaggingSums(t *testing.T) {
 	rule := named(t, "add", 0)
 	l := newCoderOf(t, rule)
 	const plus, end = 10, 11
+	if want := (Layout{Tokens: 13, Classes: 12, Len: 6, TargetLen: 6, Start: -1, End: end, Pad: 12}); l.Layout() != want {
+		t.Errorf("got %+v, want %+v", l.Layout(), want)
+	}
 	for _, c := range []struct {
 		source string
 		input  []int
@@ -65,62 +61,18 @@ func TestTaggingSums(t *testing.T) {
 }
 
 func TestTaggingErrors(t *testing.T) {
-	checkBatchErrors(t, named(t, "copy", 0), []batchErrorTest{
-		{"none", nil, "at least one row and one position, got a size of 0"},
-		{"a bad source", []Example{{Source: "a", Answer: "a"}, {Source: "B", Answer: "B"}}, `task copy: source "B": symbol 'B' at position 0`},
-		{"a bad answer", []Example{{Source: "a", Answer: "B"}}, `task copy: answer "B": symbol 'B' at position 0`},
-		{"a long answer", []Example{{Source: "a", Answer: "aa"}}, `task copy: for kind tagging, an answer can't be longer than its source: the answer to "a" has at most 1 symbols, got "aa"; for longer answers`},
+	checkBatchErrors(t, named(t, "copy", 0), map[string][]Example{
+		"at least one row and one position, got a size of 0": nil,
+		`task copy: source "B": symbol 'B' at position 0`:    {{Source: "a", Answer: "a"}, {Source: "B", Answer: "B"}},
+		`task copy: answer "B": symbol 'B' at position 0`:    {{Source: "a", Answer: "B"}},
+		`task copy: for kind tagging, an answer can't be longer than its source: the answer to "a" has at most 1 symbols, got "aa"; for longer answers`: {{Source: "a", Answer: "aa"}},
 	})
 }
 
-// A batchErrorTest is the error that Batch returns for examples.
-type batchErrorTest struct {
-	name     string
-	examples []Example
-	want     string
-}
-
-func checkBatchErrors(t *testing.T, rule Rule, tests []batchErrorTest) {
-	for _, tc := range tests {
-		t.Run(tc.name, func(t *testing.T) {
-			must.Refuse(newCoderOf(t, rule).Batch(tc.examples))(t, tc.want)
-		})
-	}
-}
-
-func TestTaggingAnswer(t *testing.T) {
-	l := newCoderOf(t, named(t, "copy", 0))
-	end, pad := l.Layout().End, l.Layout().Pad
-	checkAnswers(t, l, []answerTest{
-		{"to the end token", []int{0, 1, end, end}, "ab", ""},
-		{"a symbol after the end token", []int{0, end, 1}, "a", ""},
-		{"any id after the end token", []int{0, end, -7}, "a", ""},
-		{"without an end token", []int{0, 1, 2}, "abc", ""},
-		{"padding", []int{0, pad, 1}, "", "id 27 at position 1"},
-		{"only an end token", []int{end}, "", ""},
-		{"nothing", nil, "", ""},
-		{"an ignored target", []int{0, Ignore}, "", "id -1 at position 1"},
-		{"no token", []int{99}, "", "id 99 at position 0"},
-	})
-}
-
-// An answerTest is the answer, or the error, that a Coder returns for targets.
-type answerTest struct {
-	name          string
-	targets       []int
-	want, wantErr string
-}
-
-func checkAnswers(t *testing.T, c Coder, tests []answerTest) {
-	for _, tc := range tests {
-		t.Run(tc.name, func(t *testing.T) {
-			got, err := c.Answer(tc.targets)
-			if must.Match(t, err, tc.wantErr) {
-				return
-			}
-			if err != nil || got != tc.want {
-				t.Errorf("got %q, %v; want %q", got, err, tc.want)
-			}
-		})
+// checkBatchErrors checks the errors that Batch returns for examples.
+func checkBatchErrors(t *testing.T, rule Rule, tests map[string][]Example) {
+	t.Helper()
+	for want, examples := range tests {
+		must.Refuse(newCoderOf(t, rule).Batch(examples))(t, want)
 	}
 }

@@ -1,8 +1,6 @@
 package layers
 
 import (
-	"fmt"
-
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/internal/choices"
@@ -21,43 +19,18 @@ const (
 	Sigmoid  Activation = Activation(ops.Sigmoid)  // σ(x) = 1/(1 + exp(−x))
 )
 
-var activationChoice = choices.Choice{
-	All: ops.Activations.All(),
-	Parse: func(text string) (any, error) {
-		var a Activation
-		err := a.UnmarshalText([]byte(text))
-		return a, err
-	},
-	Text: func(v any) string { return v.(Activation).String() },
-}
+var activations = choices.NumbersOf[Activation]("activation", ops.Activations)
 
 // String returns the activation's name, such as relu.
-func (a Activation) String() string {
-	if op := ops.Activation(a); op.Known() {
-		return op.String()
-	}
-	return fmt.Sprintf("activation %d", int(a))
-}
+func (a Activation) String() string { return activations.Name(a) }
 
-// check returns an error if a is not a defined activation.
-func (a Activation) check() error {
-	if ops.Activation(a).Known() {
-		return nil
-	}
-	return fmt.Errorf("there is no %v: use one of %s", a, ops.Activations)
-}
+func (a Activation) check() error { return activations.Check(a) }
 
 // MarshalText returns the activation's name, or an error if a is not a defined activation.
 func (a Activation) MarshalText() ([]byte, error) { return []byte(a.String()), a.check() }
 
 // UnmarshalText sets the activation by name. It returns an error if no activation has that name.
-func (a *Activation) UnmarshalText(name []byte) error {
-	i, err := ops.Activations.Index("activation", string(name))
-	if err == nil {
-		*a = Activation(i)
-	}
-	return err
-}
+func (a *Activation) UnmarshalText(name []byte) error { return activations.Set(a, string(name)) }
 
 // Forward applies the activation to x, which is float32 or float64 and may have any shape.
 func (a Activation) Forward(b *Build, x *G.Node) (*G.Node, error) {

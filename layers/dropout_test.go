@@ -73,15 +73,9 @@ func TestDropoutAndItsGradient(t *testing.T) {
 	}
 }
 
-// kept runs a graph several times. The graph applies several dropouts, each to a vector of n ones. kept returns the
-// outputs, indexed by run, dropout and element.
-func kept(t *testing.T, b layers.Build, n, dropouts, runs int) [][][]float64 {
-	t.Helper()
-	return keptBy(t, &b, n, dropouts, runs, func(int) {})
-}
-
-// keptBy is like kept, with a function that it calls ahead of each run.
-func keptBy(t *testing.T, b *layers.Build, n, dropouts, runs int, before func(run int)) [][][]float64 {
+// kept runs a graph several times. The graph applies several dropouts, each to a vector of n ones. Before run i, b.Runs
+// becomes numbers[i], if there are numbers. kept returns the outputs, indexed by run, dropout and element.
+func kept(t *testing.T, b layers.Build, n, dropouts, runs int, numbers ...uint64) [][][]float64 {
 	t.Helper()
 	g := G.NewGraph()
 	ones := make([]float64, n)
@@ -92,12 +86,14 @@ func keptBy(t *testing.T, b *layers.Build, n, dropouts, runs int, before func(ru
 	nodes := make(G.Nodes, dropouts)
 	b.Training = true
 	for i := range nodes {
-		nodes[i] = must.Get(layers.Dropout{P: 0.5}.Forward(b, x))(t)
+		nodes[i] = must.Get(layers.Dropout{P: 0.5}.Forward(&b, x))(t)
 	}
 	again := runner(t, nodes...)
 	var out [][][]float64
 	for i := range runs {
-		before(i)
+		if numbers != nil {
+			b.Runs = numbers[i]
+		}
 		out = append(out, must.Get(again())(t))
 	}
 	return out
@@ -146,9 +142,8 @@ func TestDropoutIsDecidedBySeedAndRun(t *testing.T) {
 			sameBits(t, "resumed training", run[d], want[2+i][d])
 		}
 	}
-	b := layers.Build{Seed: 7}
 	numbers := []uint64{3, 0, 1, 2, 2} // the last run has number 3, because setting 2 again changes nothing
-	for i, run := range keptBy(t, &b, 1000, 2, len(numbers), func(i int) { b.Runs = numbers[i] }) {
+	for i, run := range kept(t, layers.Build{Seed: 7}, 1000, 2, len(numbers), numbers...) {
 		n := min(numbers[i]+uint64(max(i-3, 0)), 3)
 		for d := range run {
 			sameBits(t, "a run with a given number", run[d], want[n][d])

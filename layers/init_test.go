@@ -102,7 +102,9 @@ func TestInitErrors(t *testing.T) {
 		"a scale alone":     {layers.Init{Scale: 0.02}, []string{`""`, "normal"}},
 		"scale below 0":     {layers.Normal(-1), []string{"Scale of normal", "from 0 to 1e+15", "-1"}},
 		"scale NaN":         {layers.Uniform(math.NaN()), []string{"Scale of uniform", "NaN"}},
-		"scale infinite":    {layers.Normal(math.Inf(1)), []string{"from 0 to 1e+15", "Inf"}},
+		"scale infinite":    {layers.Normal(inf), []string{"from 0 to 1e+15", "Inf"}},
+		"scale too large":   {layers.Normal(1e308), []string{"Scale of normal", "1e+308"}},
+		"an infinite value": {layers.Init{Func: func(_ *rand.Rand, values []float64, _ []int) { values[1] = inf }}, []string{"Func"}},
 		"scale of none":     {layers.Init{Kind: "he_uniform", Scale: 1}, []string{"he_uniform can't have a Scale", "1"}},
 		"a func and a kind": {layers.Init{Kind: "ones", Func: func(*rand.Rand, []float64, []int) {}}, []string{"a Func can't have a Kind", "ones"}},
 	} {

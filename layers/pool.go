@@ -1,10 +1,9 @@
 package layers
 
 import (
-	"fmt"
-
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/ops"
 )
 
@@ -17,33 +16,18 @@ const (
 	LastPooling  Pooling = Pooling(ops.LastPooling)  // the last valid position
 )
 
-// String returns the pooling's name: mean, first or last.
-func (p Pooling) String() string {
-	if ops.Pooling(p).Known() {
-		return ops.Poolings[p].Name
-	}
-	return fmt.Sprintf("pooling %d", int(p))
-}
+var poolings = choices.NumbersOf[Pooling]("pooling", ops.Poolings)
 
-// check returns an error if p is not a defined pooling.
-func (p Pooling) check() error {
-	if ops.Pooling(p).Known() {
-		return nil
-	}
-	return fmt.Errorf("there is no %v: use one of %s", p, ops.Poolings)
-}
+// String returns the pooling's name: mean, first or last.
+func (p Pooling) String() string { return poolings.Name(p) }
+
+func (p Pooling) check() error { return poolings.Check(p) }
 
 // MarshalText returns the pooling's name, or an error if p is not a defined pooling.
 func (p Pooling) MarshalText() ([]byte, error) { return []byte(p.String()), p.check() }
 
 // UnmarshalText sets the pooling by name. It returns an error if no pooling has that name.
-func (p *Pooling) UnmarshalText(name []byte) error {
-	i, err := ops.Poolings.Index("pooling", string(name))
-	if err == nil {
-		*p = Pooling(i)
-	}
-	return err
-}
+func (p *Pooling) UnmarshalText(name []byte) error { return poolings.Set(p, string(name)) }
 
 // Pool makes one vector of each sequence: (B, T, D) -> (B, D). Without a batch axis, (T, D) gives (1, D). The node
 // lengths, of shape (B) and dtype tensor.Int, holds the number of valid positions of each sequence, from 0 to T; nil

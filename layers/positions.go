@@ -64,7 +64,7 @@ var positionSchemes = choices.Types[PositionsConfig]{What: "positions", Table: a
 
 // Choices returns the tables of this package that the flags of the command heed choose from, by the names of the flags.
 func Choices() map[string]choices.Choice {
-	return map[string]choices.Choice{"positions": positionSchemes.Choice(), "norm": normChoice, "activation": activationChoice, "precision": precisionChoice}
+	return map[string]choices.Choice{"positions": positionSchemes.Choice(), "norm": normChoice, "activation": activations.Choice(), "precision": precisions.Choice()}
 }
 
 // positionsJSON is a PositionsConfig that can be written to JSON and read back.

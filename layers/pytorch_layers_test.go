@@ -9,8 +9,6 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-var activations = map[string]layers.Activation{"relu": layers.ReLU, "gelu": layers.GELU, "gelu tanh": layers.GELUTanh, "silu": layers.SiLU}
-
 // mask returns the mask described by a fixture's inputs and configuration.
 func (f fixture) mask(inputs map[string]*G.Node) layers.Mask {
 	return layers.Mask{Causal: f.Config.Causal, KeyLengths: inputs["lengths"], Documents: inputs["documents"], Allow: inputs["allow"], Bias: inputs["bias"]}
@@ -41,7 +39,7 @@ func normSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inp
 }
 
 func activationSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
-	return one(must.Get(activations[f.Config.Activation].Forward(b, inputs["x"]))(t))
+	return one(must.Get(f.Config.Activation.Forward(b, inputs["x"]))(t))
 }
 
 func lossSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
@@ -90,7 +88,7 @@ func maskedSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, i
 func (f fixture) block() layers.BlockConfig {
 	c := layers.BlockConfig{
 		Attention:   layers.AttentionConfig{Heads: 2},
-		FeedForward: layers.FeedForwardConfig{Hidden: 8, Activation: activations[f.Config.Activation], Gated: f.Config.Gated},
+		FeedForward: layers.FeedForwardConfig{Hidden: 8, Activation: f.Config.Activation, Gated: f.Config.Gated},
 		PostNorm:    f.Config.PostNorm,
 	}
 	if f.Config.RMSNorm {
@@ -126,7 +124,7 @@ func rmsNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, 
 
 func gatedSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	l := must.Get(layers.NewFeedForward(p, 4, layers.FeedForwardConfig{
-		Hidden: 5, Activation: activations[f.Config.Activation], Gated: true, NoBias: !f.Config.Bias,
+		Hidden: 5, Activation: f.Config.Activation, Gated: true, NoBias: !f.Config.Bias,
 	}))(t)
 	f.fill(t, p)
 	return one(must.Get(l.Forward(b, inputs["x"]))(t))

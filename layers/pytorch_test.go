@@ -24,7 +24,8 @@ type fixture struct {
 		Gated, RMSNorm, Interleaved bool
 		Shared, First, NoBias       bool
 		Eps, Scale, Base, Smoothing float64
-		Activation, Loss            string
+		Activation                  layers.Activation
+		Loss                        string
 		Delta                       float64
 		Classes                     []float64
 		Dim, Heads, Key, Value      int

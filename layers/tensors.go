@@ -16,12 +16,11 @@ import (
 // Params.SaveTensors. PyTorch returns one, whose names a program may change.
 type Tensor struct {
 	Names  []string // names in the file: any one of them is read, the first that the file has; the first is written
-	Params []string // full names of the parameters, joined along Axis in this order
-	Axis   int      // axis of the parameters, 0 or 1
+	Params []string // full names of the parameters, joined along their first axis in this order
 
-	// Groups is the number of groups of rows, or of columns if Axis is 1. Each group has the same share of every
-	// parameter: with 2 groups, the first halves of all parameters come before their second halves. GPT-NeoX has one
-	// group per head, each with rows for the query, the key and the value. 0 means 1.
+	// Groups is the number of groups of rows. Each group has the same share of every parameter: with 2 groups, the
+	// first halves of all parameters come before their second halves. GPT-NeoX has one group per head, each with rows
+	// for the query, the key and the value. 0 means 1.
 	Groups int
 
 	Transposed bool // the file has the transposed matrix of the joined parameters
@@ -34,7 +33,7 @@ type Tensor struct {
 	Optional  bool // a file may lack the tensor; then the parameters keep their values
 	Elsewhere bool // SaveTensors leaves out the tensor, because another file has it
 
-	Plus, Times float64 // the parameters are Times·x + Plus for the file's values x; a Times of 0 means 1
+	Plus float64 // the parameters are x + Plus for the file's values x
 }
 
 // ownTensors returns the table with a tensor for each parameter, with the parameter's name.
@@ -62,11 +61,11 @@ type part[T float32 | float64] struct {
 	cols   int
 }
 
-// A segment is a range of rows or columns of a file's tensor that belong to one part.
+// A segment is a range of rows, or of columns if it is Transposed, of a file's tensor that belong to one part.
 type segment struct {
 	part       int
 	begin, end int // in the file's tensor
-	shift      int // plus an index in the file's tensor is the index in the part
+	shift      int // plus an index in the file's tensor is the row of the part
 }
 
 // mappings checks a table. It also returns the parameters that no tensor holds.
@@ -119,47 +118,39 @@ func mappings[T float32 | float64](s *paramSet, table []Tensor) (list []*mapping
 	return list, left, nil
 }
 
-// check checks a Tensor and sets shape, rows, cols, segments, and the defaults of Groups and Times.
+// check checks a Tensor and sets shape, rows, cols, segments, and the default of Groups.
 func (m *mapping[T]) check() error {
 	const maxSkip = 1 << 30 // so that the number of rows fits in an int of 32 bits
 	m.Groups = max(m.Groups, 1)
-	if m.Times == 0 {
-		m.Times = 1
-	}
 	if err := m.stack(); err != nil {
 		return err
 	}
 	m.shape = m.parts[0].shape.Clone()
 	switch {
-	case m.Axis != 0 && m.Axis != 1:
-		return fmt.Errorf("its Axis must be 0 or 1, got %d", m.Axis)
-	case (m.Axis == 1 || m.Transposed) && len(m.shape) != 2:
-		return fmt.Errorf("parameters with Axis 1 or Transposed must be matrices, got %q of shape %v", m.Params[0], m.shape)
+	case m.Transposed && len(m.shape) != 2:
+		return fmt.Errorf("parameters with Transposed must be matrices, got %q of shape %v", m.Params[0], m.shape)
 	case m.SkipRows != 0 && m.Stacked != 0:
 		return fmt.Errorf("it can't have both SkipRows and Stacked, got %d and %d", m.SkipRows, m.Stacked)
 	case m.SkipRows < 0 || m.SkipRows > maxSkip:
 		return fmt.Errorf("its SkipRows must be from 0 to %d, got %d", maxSkip, m.SkipRows)
-	case !finite(m.Plus) || !finite(m.Times):
-		return fmt.Errorf("its Plus and Times must be finite, got %v and %v", m.Plus, m.Times)
+	case !finite(m.Plus):
+		return fmt.Errorf("its Plus must be finite, got %v", m.Plus)
 	}
-	m.shape[m.Axis] = 0
+	m.shape[0] = 0
 	for _, q := range m.parts {
-		shape := q.shape.Clone()
-		if len(shape) != len(m.shape) || shape[m.Axis]%m.Groups != 0 {
-			return fmt.Errorf("parameter %q must have %d axes, and axis %d must be a multiple of Groups = %d, got shape %v", q.Name, len(m.shape), m.Axis, m.Groups, shape)
+		if len(q.shape) != len(m.shape) || q.shape[0]%m.Groups != 0 {
+			return fmt.Errorf("parameter %q must have %d axes, and the first must be a multiple of Groups = %d, got shape %v", q.Name, len(m.shape), m.Groups, q.shape)
 		}
-		n := shape[m.Axis]
-		shape[m.Axis] = m.shape[m.Axis]
-		if !slices.Equal(shape, m.shape) {
-			return fmt.Errorf("parameters joined along axis %d must have the same size in other axes, got %q of shape %v and %q of shape %v",
-				m.Axis, m.Params[0], m.parts[0].shape, q.Name, q.shape)
+		if !slices.Equal(q.shape[1:], m.shape[1:]) {
+			return fmt.Errorf("joined parameters must have the same size in all axes but the first, got %q of shape %v and %q of shape %v",
+				m.Params[0], m.parts[0].shape, q.Name, q.shape)
 		}
-		m.shape[m.Axis] += n
+		m.shape[0] += q.shape[0]
 	}
 	end := 0
 	for g := range m.Groups {
 		for i, q := range m.parts {
-			n := q.shape[m.Axis] / m.Groups
+			n := q.shape[0] / m.Groups
 			m.segments = append(m.segments, segment{i, end, end + n, g*n - end})
 			end += n
 		}
@@ -230,39 +221,27 @@ func (m *mapping[T]) blocks() iter.Seq[block] {
 
 // move copies the values of a block to the parameters or, with back, from them.
 func (m *mapping[T]) move(b block, values []T, back bool) {
-	byRows := (m.Axis == 0) != m.Transposed // segments are ranges of rows of the file's tensor
+	high, wide := b.bottom-b.top, b.right-b.left
 	for _, s := range m.segments {
-		c, down, right := b, 0, 0
-		if byRows {
-			c.top, c.bottom, down = max(b.top, s.begin), min(b.bottom, s.end), s.shift
-		} else {
-			c.left, c.right, right = max(b.left, s.begin), min(b.right, s.end), s.shift
-		}
-		if c.top >= c.bottom || c.left >= c.right {
-			continue
-		}
-		q, wide := m.parts[s.part], b.right-b.left
+		q := m.parts[s.part]
 		ours := q.values[b.item*(len(q.values)/m.count):]
-		theirs := values[(c.top-b.top)*wide+c.left-b.left:]
-		switch {
-		case !m.Transposed:
-			for row := range c.bottom - c.top {
-				x, y := theirs[row*wide:][:c.right-c.left], ours[(c.top+down+row)*q.cols+c.left+right:]
-				if back {
+		if !m.Transposed {
+			for row := max(b.top, s.begin); row < min(b.bottom, s.end); row++ {
+				if x, y := values[(row-b.top)*wide:][:wide], ours[(row+s.shift)*q.cols+b.left:]; back {
 					copy(x, y)
 				} else {
 					copy(y, x)
 				}
 			}
-		default: // the file's columns are the parameter's rows
-			for col := range c.right - c.left {
-				y := ours[(c.left+right+col)*q.cols+c.top+down:][:c.bottom-c.top]
-				for row := range y {
-					if x := &theirs[row*wide+col]; back {
-						*x = y[row]
-					} else {
-						y[row] = *x
-					}
+			continue
+		}
+		for col := max(b.left, s.begin); col < min(b.right, s.end); col++ { // the file's columns are the parameter's rows
+			y := ours[(col+s.shift)*q.cols+b.top:][:high]
+			for row := range y {
+				if x := &values[row*wide+col-b.left]; back {
+					*x = y[row]
+				} else {
+					y[row] = *x
 				}
 			}
 		}
@@ -288,9 +267,9 @@ func (m *mapping[T]) read(e safetensors.Entry, r io.Reader, buf *buffers[T], set
 			return err
 		}
 		safetensors.Decode(values, e.Dtype, raw)
-		if m.Plus != 0 || m.Times != 1 {
+		if m.Plus != 0 {
 			for i, v := range values {
-				values[i] = T(float64(float64(v)*m.Times) + m.Plus) // the inner conversion keeps all processors from fusing them
+				values[i] = T(float64(v) + m.Plus)
 			}
 		}
 		if i := firstNotFinite(values); i >= 0 {
@@ -309,7 +288,7 @@ func (m *mapping[T]) read(e safetensors.Entry, r io.Reader, buf *buffers[T], set
 // contents yields the values of the tensor in the order of the file, as safetensors.Write needs them.
 func (m *mapping[T]) contents(yield func(values []T) bool) {
 	skip := m.SkipRows * m.cols
-	if skip == 0 && len(m.parts) == 1 && !m.Transposed && m.Plus == 0 && m.Times == 1 { // needs no copy
+	if skip == 0 && len(m.parts) == 1 && !m.Transposed && m.Plus == 0 { // needs no copy
 		yield(m.parts[0].values)
 		return
 	}
@@ -322,9 +301,9 @@ func (m *mapping[T]) contents(yield func(values []T) bool) {
 	for b := range m.blocks() {
 		values := buf[:b.len()]
 		m.move(b, values, true)
-		if m.Plus != 0 || m.Times != 1 {
+		if m.Plus != 0 {
 			for i, v := range values {
-				values[i] = T((float64(v) - m.Plus) / m.Times)
+				values[i] = T(float64(v) - m.Plus)
 			}
 		}
 		if !yield(values) {

@@ -29,28 +29,22 @@ var tensorCases = []struct {
 	{"three axes", [][]int{{2, 3, 2}, {1, 3, 2}}, layers.Tensor{}, []int{3, 3, 2}},
 	{"joined vectors", [][]int{{3}, {1}, {2}}, layers.Tensor{}, []int{6}},
 	{"joined rows", [][]int{{2, 3}, {1, 3}, {4, 3}}, layers.Tensor{}, []int{7, 3}},
-	{"joined columns", [][]int{{3, 2}, {3, 1}, {3, 4}}, layers.Tensor{Axis: 1}, []int{3, 7}},
 	{"groups of vectors", [][]int{{4}, {2}, {6}}, layers.Tensor{Groups: 2}, []int{12}},
 	{"groups of rows", [][]int{{6, 2}, {3, 2}, {3, 2}}, layers.Tensor{Groups: 3}, []int{12, 2}},
-	{"groups of columns", [][]int{{2, 6}, {2, 3}, {2, 3}}, layers.Tensor{Axis: 1, Groups: 3}, []int{2, 12}},
 	{"transposed", [][]int{{2, 3}}, layers.Tensor{Transposed: true}, []int{3, 2}},
 	{"transposed rows", [][]int{{2, 3}, {1, 3}, {4, 3}}, layers.Tensor{Transposed: true}, []int{3, 7}},
-	{"transposed columns", [][]int{{3, 2}, {3, 1}}, layers.Tensor{Transposed: true, Axis: 1}, []int{3, 3}},
 	{"transposed groups", [][]int{{4, 3}, {2, 3}}, layers.Tensor{Transposed: true, Groups: 2}, []int{3, 6}},
-	{"transposed groups of columns", [][]int{{3, 4}, {3, 2}}, layers.Tensor{Transposed: true, Axis: 1, Groups: 2}, []int{6, 3}},
 	{"skipped rows", [][]int{{4, 3}}, layers.Tensor{SkipRows: 2}, []int{6, 3}},
 	{"skipped numbers", [][]int{{4}}, layers.Tensor{SkipRows: 2}, []int{6}},
-	{"scaled and shifted", [][]int{{2, 3}}, layers.Tensor{Plus: 1, Times: -0.5}, []int{2, 3}},
 	{"shifted", [][]int{{3}}, layers.Tensor{Plus: 1}, []int{3}},
-	{"everything by rows", [][]int{{4, 3}, {2, 3}}, layers.Tensor{Groups: 2, Transposed: true, SkipRows: 1, Plus: 2, Times: 4}, []int{4, 6}},
-	{"everything by columns", [][]int{{3, 4}, {3, 2}}, layers.Tensor{Axis: 1, Groups: 2, Transposed: true, SkipRows: 2, Plus: -1, Times: 2}, []int{8, 3}},
+	{"everything", [][]int{{4, 3}, {2, 3}}, layers.Tensor{Groups: 2, Transposed: true, SkipRows: 1, Plus: 2}, []int{4, 6}},
 	{"stacked", [][]int{{2, 3, 4}}, layers.Tensor{Stacked: 2}, []int{2, 3, 4}},
 	{"stacked, transposed groups", [][]int{{2, 3, 4}, {2, 3, 4}}, layers.Tensor{Stacked: 2, Transposed: true, Groups: 3}, []int{2, 4, 6}},
 	{"stacked groups of numbers", [][]int{{6}, {6}}, layers.Tensor{Stacked: 2, Groups: 3}, []int{2, 6}},
 	{"stacked blocks, transposed", [][]int{{3, 300, 100}, {3, 100, 100}}, layers.Tensor{Stacked: 3, Transposed: true, Groups: 100}, []int{3, 100, 400}},
-	{"several blocks of rows", [][]int{{700, 100}, {700, 60}}, layers.Tensor{Axis: 1, Groups: 20, SkipRows: 700}, []int{1400, 160}},
+	{"several blocks of rows", [][]int{{700, 160}, {300, 160}}, layers.Tensor{Groups: 20, SkipRows: 700}, []int{1700, 160}},
 	{"several blocks, transposed", [][]int{{700, 100}, {300, 100}}, layers.Tensor{Transposed: true, Groups: 100}, []int{100, 1000}},
-	{"rows longer than a block", [][]int{{2, 70_000}, {2, 70_001}}, layers.Tensor{Axis: 1}, []int{2, 140_001}},
+	{"rows longer than a block", [][]int{{2, 140_001}, {1, 140_001}}, layers.Tensor{}, []int{3, 140_001}},
 	{"rows longer than a block, transposed", [][]int{{70_000, 2}, {70_002, 2}}, layers.Tensor{Transposed: true, Groups: 2}, []int{2, 140_002}},
 }
 
@@ -76,28 +70,19 @@ func inFile(x layers.Tensor, p *layers.Params, t *testing.T, shape []int) []floa
 		}
 		return all
 	}
-	type line struct{ part, index int } // a row of a part, or a column if Axis is 1
-	var lines []line
+	var rows [][]float64
 	groups := max(x.Groups, 1)
 	for g := range groups {
-		for i, name := range x.Params {
-			n := p.Get(name).Value.Shape()[x.Axis] / groups
-			for j := range n {
-				lines = append(lines, line{i, g*n + j})
+		for _, name := range x.Params {
+			values, n := floats(t, p.Get(name).Value), p.Get(name).Value.Shape()[0]
+			for row := g * n / groups; row < (g+1)*n/groups; row++ {
+				rows = append(rows, values[row*len(values)/n:(row+1)*len(values)/n])
 			}
 		}
-	}
-	values := make([][]float64, len(x.Params))
-	for i, name := range x.Params {
-		values[i] = floats(t, p.Get(name).Value)
 	}
 	cols := 1
 	for _, d := range shape[1:] {
 		cols *= d
-	}
-	times := x.Times
-	if times == 0 {
-		times = 1
 	}
 	want := make([]float64, shape[0]*cols)
 	for i := range want[x.SkipRows*cols:] {
@@ -105,11 +90,7 @@ func inFile(x layers.Tensor, p *layers.Params, t *testing.T, shape []int) []floa
 		if x.Transposed {
 			row, col = col, row
 		}
-		along := []int{row, col}
-		from := lines[along[x.Axis]]
-		along[x.Axis] = from.index
-		q := p.Get(x.Params[from.part]).Value
-		want[x.SkipRows*cols+i] = (values[from.part][along[0]*(q.Shape().TotalSize()/q.Shape()[0])+along[1]] - x.Plus) / times
+		want[x.SkipRows*cols+i] = rows[row][col] - x.Plus
 	}
 	return want
 }
@@ -138,7 +119,7 @@ func TestTensors(t *testing.T) {
 				for _, q := range p.All() {
 					x.Params = append(x.Params, q.Name)
 					for i := range q.Value.Shape().TotalSize() {
-						n++ // small integers, so that Plus and Times round nothing
+						n++ // small integers, so that Plus rounds nothing
 						if dtype == tensor.Float32 {
 							q.Value.Float32s()[i] = float32(n)
 						} else {
@@ -175,25 +156,21 @@ func TestTensorErrors(t *testing.T) {
 		tensor layers.Tensor
 		want   string
 	}{
-		{"axis", [][]int{{2, 2}}, layers.Tensor{Axis: 2}, "Axis must be 0 or 1, got 2"},
-		{"columns of a vector", [][]int{{2}}, layers.Tensor{Axis: 1}, `must be matrices, got "a" of shape (2)`},
 		{"a transposed vector", [][]int{{2}}, layers.Tensor{Transposed: true}, "must be matrices"},
 		{"a transposed cube", [][]int{{2, 2, 2}}, layers.Tensor{Transposed: true}, "must be matrices"},
 		{"rows below 0", [][]int{{2, 2}}, layers.Tensor{SkipRows: -1}, "SkipRows must be from 0"},
 		{"too many rows", [][]int{{2, 2}}, layers.Tensor{SkipRows: math.MaxInt}, "SkipRows must be from 0"},
-		{"infinite", [][]int{{2}}, layers.Tensor{Plus: math.Inf(1)}, "Plus and Times must be finite"},
-		{"not a number", [][]int{{2}}, layers.Tensor{Times: math.NaN()}, "Plus and Times must be finite"},
+		{"infinite", [][]int{{2}}, layers.Tensor{Plus: math.Inf(1)}, "Plus must be finite"},
 		{"stacked", [][]int{{3, 2}}, layers.Tensor{Stacked: 2}, `the first axis of parameter "a" must be a multiple of Stacked = 2, got shape (3, 2)`},
 		{"stacked below 0", [][]int{{3, 2}}, layers.Tensor{Stacked: -1}, "its Stacked must be at least 0"},
 		{"a single one too many", [][]int{{3, 2}}, layers.Tensor{Stacked: 3, Single: 4}, "its Single at most Stacked, got 3 and 4"},
 		{"stacked and skipped", [][]int{{3, 2}}, layers.Tensor{Stacked: 3, SkipRows: 1}, "SkipRows and Stacked"},
-		{"groups", [][]int{{4, 2}, {3, 2}}, layers.Tensor{Groups: 2}, `parameter "b" must have 2 axes, and axis 0 must be a multiple of Groups = 2, got shape (3, 2)`},
+		{"groups", [][]int{{4, 2}, {3, 2}}, layers.Tensor{Groups: 2}, `parameter "b" must have 2 axes, and the first must be a multiple of Groups = 2, got shape (3, 2)`},
 		{"other axes", [][]int{{4, 2}, {4}}, layers.Tensor{}, `parameter "b" must have 2 axes`},
-		{"other columns", [][]int{{4, 2}, {4, 3}}, layers.Tensor{}, `must have the same size in other axes, got "a" of shape (4, 2) and "b" of shape (4, 3)`},
-		{"other rows", [][]int{{4, 2}, {3, 2}}, layers.Tensor{Axis: 1}, "must have the same size in other axes"},
-		{"too large to save", [][]int{{2}}, layers.Tensor{Times: 1e-308}, "isn't finite for a value x of its parameters"},
+		{"other columns", [][]int{{4, 2}, {4, 3}}, layers.Tensor{}, `must have the same size in all axes but the first, got "a" of shape (4, 2) and "b" of shape (4, 3)`},
+		{"too large to save", [][]int{{2}}, layers.Tensor{Plus: math.MaxFloat64}, "isn't finite for a value x of its parameters"},
 	} {
-		p := newParams(t)
+		p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
 		tc.tensor.Names = []string{"file"}
 		for i, shape := range tc.shapes {
 			q := must.Get(p.New(string(rune('a'+i)), layers.Normal(1e3), shape...))(t)

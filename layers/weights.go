@@ -57,7 +57,7 @@ func saveTensors[T float32 | float64](s *paramSet, w io.Writer, table []Tensor, 
 		}
 		for values := range m.contents {
 			if firstNotFinite(values) >= 0 {
-				return fmt.Errorf("tensor %q: (x − Plus)/Times isn't finite for a value x of its parameters, with Plus = %v and Times = %v", m.Names[0], m.Plus, m.Times)
+				return fmt.Errorf("tensor %q: x − Plus isn't finite for a value x of its parameters, with Plus = %v", m.Names[0], m.Plus)
 			}
 		}
 		tensors = append(tensors, safetensors.Tensor{Name: m.Names[0], Shape: m.shape, Data: iter.Seq[[]T](m.contents)})

@@ -3,8 +3,8 @@ package tokenizer
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -230,14 +230,9 @@ func TestOpenChatTemplate(t *testing.T) {
 		{`{"bos_token": 3}`, text, "tokenizer_config.json: a special token must be a string"},
 		{"", "", "no such file"},
 	} {
-		dir := t.TempDir()
-		for name, content := range map[string]string{"tokenizer_config.json": test.config, "chat_template.jinja": test.jinja} {
-			if content == "" {
-				continue
-			}
-			must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666))
-		}
-		c, err := OpenChatTemplate(os.DirFS(dir))
+		files := map[string]string{"tokenizer_config.json": test.config, "chat_template.jinja": test.jinja}
+		maps.DeleteFunc(files, func(_, content string) bool { return content == "" })
+		c, err := OpenChatTemplate(os.DirFS(writeFolder(t, files)))
 		if test.want != "" {
 			must.Fail(t, err, test.want)
 			continue
@@ -253,7 +248,7 @@ func TestOpenChatTemplate(t *testing.T) {
 }
 
 // What the assistant writes is the content of its messages with the mark that ends each, and nothing else: in every
-// template, also if a user imitates the marks.
+// template, also if a user imitates the marks. The templates without a mark of their own use eos.
 func TestChatAnswers(t *testing.T) {
 	marks := []string{"<s>", "</s>", "<|im_start|>", "<|im_end|>", "<start_of_turn>", "<end_of_turn>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"}
 	vocab, added := map[string]int{"<unk>": 0}, []any{}
@@ -286,6 +281,9 @@ func TestChatAnswers(t *testing.T) {
 			}
 		}
 		end, thinks := chatEnds[name], ""
+		if end == "" || c.End() != end {
+			t.Errorf("%s: the mark is %q, want %q", name, c.End(), end)
+		}
 		switch name {
 		case "llama2":
 			end = " " + end
@@ -296,23 +294,13 @@ func TestChatAnswers(t *testing.T) {
 			t.Errorf("%s: the assistant writes %q, want %q", name, got, want)
 		}
 	}
+	if c := must.Get(ParseChatTemplate("zephyr", "", ""))(t); c.End() != "" {
+		t.Errorf("without eos, the mark is %q, want none", c.End())
+	}
 }
 
 // chatEnds has the marks that end answers, if eos is </s>.
 var chatEnds = map[string]string{
 	"chatml": "<|im_end|>", "qwen2.5": "<|im_end|>", "qwen3": "<|im_end|>", "smollm2": "<|im_end|>", "gemma": "<end_of_turn>", "gemma3": "<end_of_turn>",
 	"llama3": "<|eot_id|>", "llama3.2": "<|eot_id|>", "llama2": "</s>", "mistral": "</s>", "zephyr": "</s>",
-}
-
-// Every template with a name has a mark after an answer. The templates without a mark of their own use eos.
-func TestChatEnd(t *testing.T) {
-	for _, name := range ChatTemplates() {
-		c, err := ParseChatTemplate(name, "<s>", "</s>")
-		if err != nil || c.End() != chatEnds[name] || c.End() == "" {
-			t.Errorf("%s: the mark is %q, %v, want %q", name, c.End(), err, chatEnds[name])
-		}
-	}
-	if c, err := ParseChatTemplate("zephyr", "", ""); err != nil || c.End() != "" {
-		t.Errorf("without eos, the mark is %q, %v, want none", c.End(), err)
-	}
 }

@@ -1,8 +1,6 @@
 package tokenizer
 
 import (
-	"bytes"
-	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -49,36 +47,5 @@ func FuzzPublished(f *testing.F) {
 		if err != nil || len(input.Tokens) != len(input.Types) || len(input.Tokens) != len(input.Texts) {
 			t.Fatalf("%s: Input(%q) = %v, %v", tok.name, text, input, err)
 		}
-	})
-}
-
-// FuzzFiles encodes and decodes a text with every file that opens. The parts of tokens must be whole characters. The
-// ids must give the same text at once and one by one.
-func FuzzFiles(f *testing.F) {
-	vocab := `{"<unk>": 0, "a": 1, "##b": 2, "b</w>": 3, "##b</w>": 4`
-	for b := range 256 {
-		vocab += fmt.Sprintf(`, "<0x%02X>": %d`, b, 5+b)
-	}
-	for _, parts := range []string{
-		`"byte_fallback": true, "end_of_word_suffix": "</w>"`,
-		`"byte_fallback": true, "continuing_subword_prefix": "##"`,
-		`"end_of_word_suffix": "</w>", "continuing_subword_prefix": "##", "unk_token": "<unk>"`,
-		`"byte_fallback": true, "continuing_subword_prefix": "é", "unk_token": "<unk>", "fuse_unk": true`,
-	} {
-		file := `{"version": "1.0", "decoder": {"type": "ByteFallback"}, "model": {"type": "BPE", ` + parts + `, "vocab": ` + vocab + `}, "merges": []}}`
-		for _, text := range []string{"é", "aé", "éa é", "abé#"} {
-			f.Add([]byte(file), text)
-		}
-	}
-	f.Fuzz(func(t *testing.T, file []byte, text string) {
-		tok, err := Read(bytes.NewReader(file))
-		if err != nil {
-			return
-		}
-		tokens, err := tok.Tokenize(text, Options{})
-		if err != nil {
-			return
-		}
-		must.Do(t, checkParts(tok, text, tokens))
 	})
 }

@@ -1,12 +1,10 @@
 package tokenizer
 
 import (
-	"encoding/base64"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/heed-go/heed/internal/must"
 )
@@ -26,13 +24,7 @@ func TestPairs(t *testing.T) {
 	}
 	readGzip(t, "testdata/pairs.json.gz", &fixture)
 	for i, c := range fixture.Cases {
-		fsys := fstest.MapFS{}
-		for name, content := range c.Files {
-			fsys[name] = &fstest.MapFile{Data: []byte(content)}
-			if strings.HasSuffix(name, ".model") || strings.HasSuffix(name, ".spm") {
-				fsys[name].Data = must.Get(base64.StdEncoding.DecodeString(content))(t)
-			}
-		}
+		fsys := fixtureFS(t, c.Files)
 		source, target := must.Get(OpenFS(fsys))(t), must.Get(OpenTarget(fsys))(t)
 		if c.Languages != nil {
 			source, target = must.Get(source.WithLanguage(c.Languages[0]))(t), must.Get(target.WithLanguage(c.Languages[1]))(t)

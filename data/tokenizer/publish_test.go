@@ -2,8 +2,6 @@ package tokenizer
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,11 +25,9 @@ func TestWritePublished(t *testing.T) {
 		}, text)
 	}
 	for name, own := range map[string]Tokenizer{"vocab": vocab, "characters": made(Characters), "bpe": made(BPE), "tokens": made(Tokens)} {
-		dir := t.TempDir()
 		var file bytes.Buffer
 		must.Do(t, WritePublished(&file, own))
-		must.Do(t, os.WriteFile(filepath.Join(dir, "tokenizer.json"), file.Bytes(), 0o666))
-		again, err := Open(dir)
+		again, err := Open(writeFolder(t, map[string]string{"tokenizer.json": file.String()}))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -26,15 +26,7 @@ func TestSettings(t *testing.T) {
 	readGzip(t, "testdata/settings.json.gz", &fixture)
 	refused := 0
 	for i, c := range fixture.Cases {
-		fsys := fstest.MapFS{}
-		for name, content := range c.Files {
-			data := []byte(content)
-			if strings.HasSuffix(name, ".model") {
-				data = must.Get(base64.StdEncoding.DecodeString(content))(t)
-			}
-			fsys[name] = &fstest.MapFile{Data: data}
-		}
-		p, err := OpenFS(fsys)
+		p, err := OpenFS(fixtureFS(t, c.Files))
 		if err != nil {
 			if refused++; !strings.Contains(err.Error(), "isn't supported") {
 				t.Errorf("case %d: %v", i, err)
@@ -67,6 +59,20 @@ func TestSettings(t *testing.T) {
 	if refused > len(fixture.Cases)/10 {
 		t.Errorf("%d of %d folders are refused", refused, len(fixture.Cases))
 	}
+}
+
+// fixtureFS returns the files of a fixture. SentencePiece models are in base64.
+func fixtureFS(t *testing.T, files map[string]string) fstest.MapFS {
+	t.Helper()
+	fsys := fstest.MapFS{}
+	for name, content := range files {
+		data := []byte(content)
+		if strings.HasSuffix(name, ".model") || strings.HasSuffix(name, ".spm") {
+			data = must.Get(base64.StdEncoding.DecodeString(content))(t)
+		}
+		fsys[name] = &fstest.MapFile{Data: data}
+	}
+	return fsys
 }
 
 func idsOf(tokens []Token) []int {

@@ -76,6 +76,59 @@ func (t Table[V]) Names() []string {
 // String returns the names, separated by commas.
 func (t Table[V]) String() string { return strings.Join(t.Names(), ", ") }
 
+// Numbers are the choices of an integer type N: its values are the numbers of a table's entries, from 0.
+type Numbers[N ~int] struct {
+	kind  string // of choice for errors, such as "activation"
+	names Table[struct{}]
+}
+
+// NumbersOf returns the Numbers of a table.
+func NumbersOf[N ~int, V any](kind string, t Table[V]) Numbers[N] {
+	ns := Numbers[N]{kind: kind}
+	for name, about := range t.All() {
+		ns.names = append(ns.names, Entry[struct{}]{Name: name, About: about})
+	}
+	return ns
+}
+
+// Name returns the name of choice n, or kind and number if there is no such choice.
+func (ns Numbers[N]) Name(n N) string {
+	if ns.Check(n) != nil {
+		return fmt.Sprintf("%s %d", ns.kind, int(n))
+	}
+	return ns.names[n].Name
+}
+
+// Check returns an error if there is no choice n.
+func (ns Numbers[N]) Check(n N) error {
+	if n < 0 || int(n) >= len(ns.names) {
+		return fmt.Errorf("there is no %s %d: use one of %s", ns.kind, int(n), ns.names)
+	}
+	return nil
+}
+
+// Set sets n to the choice with this name. It returns an error if there is none.
+func (ns Numbers[N]) Set(n *N, name string) error {
+	i, err := ns.names.Index(ns.kind, name)
+	if err == nil {
+		*n = N(i)
+	}
+	return err
+}
+
+// Choice returns the numbers as a Choice for a flag.
+func (ns Numbers[N]) Choice() Choice {
+	return Choice{
+		All: ns.names.All(),
+		Parse: func(text string) (any, error) {
+			var n N
+			err := ns.Set(&n, text)
+			return n, err
+		},
+		Text: func(v any) string { return ns.Name(v.(N)) },
+	}
+}
+
 // Types are the named types that a field of interface type T may hold.
 type Types[T any] struct {
 	What string // plural for errors, such as "positions"

@@ -106,7 +106,11 @@ func logSoftmax(logits []float64) []float64 {
 	return out
 }
 
-func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(1, math.Abs(a), math.Abs(b)) }
+const rounding = 1e-12 // tolerance for sums of a few float64
+
+func near(a, b float64) bool { return within(rounding, a, b) }
+
+func within(tol, a, b float64) bool { return math.Abs(a-b) <= tol*max(1, math.Abs(a), math.Abs(b)) }
 
 // broken is a Model that returns logits of a wrong shape, or an error.
 type broken struct {

@@ -360,19 +360,26 @@ func TestGenerationConfig(t *testing.T) {
 	}
 }
 
-// TestSearch reads how generation_config.json searches for answers, writes it and reads it again.
+// TestSearch reads how generation_config.json searches for answers and which tokens it bars, writes it and reads it
+// again.
 func TestSearch(t *testing.T) {
+	barred := func(least int) decode.BeamOptions {
+		return decode.BeamOptions{Rules: decode.Rules{Suppress: []int{3, 4}, SuppressFirst: []int{5}, MinTokens: least}}
+	}
 	for _, test := range []struct {
 		config, generation string
 		want               decode.BeamOptions
-		start, length      int
+		start, least, most int // the first token, and the lengths with it
 	}{
-		{`{"model_type": "t5", "bos_token_id": 8}`, "", decode.BeamOptions{Width: 1, LengthPenalty: 1, Ends: decode.EndLikely}, 8, 0},
-		{`{"model_type": "bart", "num_beams": 5, "early_stopping": true}`, "", decode.BeamOptions{Width: 5, LengthPenalty: 1, Ends: decode.EndFull, Rules: decode.Rules{ForceLast: []int{2}}}, 2, 0},
+		{`{"model_type": "t5", "bos_token_id": 8}`, "", decode.BeamOptions{Width: 1, LengthPenalty: 1, Ends: decode.EndLikely}, 8, 0, 0},
+		{`{"model_type": "bart", "num_beams": 5, "early_stopping": true}`, "", decode.BeamOptions{Width: 5, LengthPenalty: 1, Ends: decode.EndFull, Rules: decode.Rules{ForceLast: []int{2}}}, 2, 0, 0},
 		{`{"model_type": "mbart", "decoder_start_token_id": 7}`, `{"num_beams": 4, "length_penalty": 2.5, "early_stopping": "never", "no_repeat_ngram_size": 3,
 			"bad_words_ids": [[4], [5, 6]], "forced_bos_token_id": 9, "forced_eos_token_id": [2, 3], "max_length": 200, "max_new_tokens": 60}`,
-			decode.BeamOptions{Width: 4, LengthPenalty: 2.5, Rules: decode.Rules{ForceFirst: []int{9}, ForceLast: []int{2, 3}, NoRepeat: 3, BadWords: [][]int{{4}, {5, 6}}}, MaxTokens: 60}, 7, 200},
-		{`{"model_type": "marian"}`, `{"decoder_start_token_id": 3, "early_stopping": false, "bad_words_ids": null}`, decode.BeamOptions{Width: 1, LengthPenalty: 1, Ends: decode.EndLikely}, 3, 0},
+			decode.BeamOptions{Width: 4, LengthPenalty: 2.5, Rules: decode.Rules{ForceFirst: []int{9}, ForceLast: []int{2, 3}, NoRepeat: 3, BadWords: [][]int{{4}, {5, 6}}}, MaxTokens: 60}, 7, 0, 200},
+		{`{"model_type": "marian"}`, `{"decoder_start_token_id": 3, "early_stopping": false, "bad_words_ids": null}`, decode.BeamOptions{Width: 1, LengthPenalty: 1, Ends: decode.EndLikely}, 3, 0, 0},
+		{`{"model_type": "llama"}`, `{"suppress_tokens": [3, 4], "begin_suppress_tokens": 5, "min_new_tokens": 2, "min_length": 9}`, barred(2), 0, 0, 0},
+		{`{"model_type": "llama"}`, `{"suppress_tokens": [3, 4], "begin_suppress_tokens": [5], "min_length": 9}`, barred(0), 0, 9, 0},
+		{`{"model_type": "llama"}`, `{"suppress_tokens": [3, 4], "begin_suppress_tokens": [5], "min_length": 9, "min_new_tokens": 0}`, barred(0), 0, 0, 0},
 	} {
 		fsys := folder(test.config)
 		if test.generation != "" {
@@ -384,8 +391,9 @@ func TestSearch(t *testing.T) {
 		content := must.Get(json.Marshal(k.values))(t)
 		again := must.Get(ReadConfig(folder(test.config, generationFile, string(content))))(t)
 		for _, c := range []Config{c, again} {
-			if !reflect.DeepEqual(c.Search, test.want) || c.AnswerStart != test.start || c.AnswerLen != test.length {
-				t.Errorf("%s, %s:\n%+v, start %d, length %d, want\n%+v; written as %s", test.config, test.generation, c.Search, c.AnswerStart, c.AnswerLen, test.want, content)
+			if !reflect.DeepEqual(c.Search, test.want) || c.AnswerStart != test.start || c.MinLen != test.least || c.AnswerLen != test.most {
+				t.Errorf("%s, %s:\n%+v, start %d, lengths %d and %d, want\n%+v, %d, %d and %d; written as %s", test.config, test.generation,
+					c.Search, c.AnswerStart, c.MinLen, c.AnswerLen, test.want, test.start, test.least, test.most, content)
 			}
 		}
 	}
@@ -441,30 +449,6 @@ func TestPrefixes(t *testing.T) {
 	wantError(t, "groups of beams", failure(c.For("y")), "num_beam_groups 2")
 	wantError(t, "a list", failure(ReadConfig(folder(`{"model_type": "t5", "task_specific_params": [1]}`))), "task_specific_params must be an object")
 	wantError(t, "a number", failure(ReadConfig(folder(`{"model_type": "t5", "prefix": 1}`))), "prefix must be a string")
-}
-
-// TestBarredTokens reads which tokens generation_config.json bars.
-func TestBarredTokens(t *testing.T) {
-	for _, test := range []struct {
-		generation string
-		tokens, n  int
-	}{
-		{`{"suppress_tokens": [3, 4], "begin_suppress_tokens": 5, "min_new_tokens": 2, "min_length": 9}`, 2, 0},
-		{`{"suppress_tokens": [3, 4], "begin_suppress_tokens": [5], "min_length": 9}`, 0, 9},
-		{`{"suppress_tokens": [3, 4], "begin_suppress_tokens": [5], "min_length": 9, "min_new_tokens": 0}`, 0, 0},
-	} {
-		c, err := ReadConfig(folder(`{"model_type": "llama"}`, generationFile, test.generation))
-		if err != nil || !slices.Equal(c.Search.Suppress, []int{3, 4}) || !slices.Equal(c.Search.SuppressFirst, []int{5}) || c.Search.MinTokens != test.tokens || c.MinLen != test.n {
-			t.Errorf("%s: %+v, %v", test.generation, c, err)
-		}
-		k := newKeys()
-		c.generation(k)
-		content, err := json.Marshal(k.values)
-		again, wrong := ReadConfig(folder(`{"model_type": "llama"}`, generationFile, string(content)))
-		if err != nil || wrong != nil || !slices.Equal(again.Search.Suppress, c.Search.Suppress) || again.Search.MinTokens != c.Search.MinTokens || again.MinLen != c.MinLen {
-			t.Errorf("%s is written as %s: %+v, %v", test.generation, content, again, cmp.Or(err, wrong))
-		}
-	}
 }
 
 // tensorFile returns a safetensors file whose header describes one float32 tensor.

@@ -2,6 +2,8 @@ package pretrained
 
 import (
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -45,6 +47,7 @@ func TestSaveChooses(t *testing.T) {
 		"granite, scaled head": {layers.ModelConfig{Positions: layers.Rotary{}, Block: gated, NoBias: true, HeadScale: 0.3}, "granite"},
 		"llama with head bias": {layers.ModelConfig{Positions: layers.Rotary{}, Block: gated}, "the nearest is llama: no_bias is false, and there it is true"},
 		"ungated":              {layers.ModelConfig{Positions: layers.Rotary{}, Block: ungated, NoBias: true}, "the nearest is llama: block.feed_forward.gated is false, and there it is true"},
+		"alibi":                {layers.ModelConfig{Positions: layers.ALiBi{}, Block: heads}, `the nearest is gpt2: positions.kind is "alibi", and there it is "learned"`},
 		"sinusoidal":           {layers.ModelConfig{Positions: layers.Sinusoidal{}, Block: heads}, `the nearest is gpt2: positions.kind is "sinusoidal", and there it is "learned"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,9 +62,14 @@ func TestSaveChooses(t *testing.T) {
 					q.Value.Float64s()[i] = x + 0.3*r.NormFloat64()
 				}
 			}
-			dir := t.TempDir()
+			dir := filepath.Join(t.TempDir(), "saved")
 			if err := Save(dir, c, p); err != nil {
 				wantError(t, "Save", err, test.want)
+				if _, err := os.Stat(dir); err == nil {
+					t.Error("there is a folder in spite of the error")
+				}
+				c.Type = "gpt2"
+				wantError(t, "Save", Save(dir, c, p), "gpt2: ")
 				return
 			}
 			again := must.Get(Open(dir, tensor.Float64))(t)
