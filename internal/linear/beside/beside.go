@@ -21,9 +21,9 @@ type Model struct {
 
 	Thresholds []float64 // of labels that don't exclude each other: the least probability of each in an answer
 
-	// Transitions say how much likelier a tag is after another one than elsewhere, as logarithms of shape (classes+1,
-	// classes): row 0 is for the first symbol of a source, row j+1 for symbols after the tag j. With them, the tags of a
-	// source are a linear chain (Lafferty, McCallum and Pereira, 2001): the score of a sequence of tags is the sum of its
+	// Transitions say how much likelier a tag is after another one than elsewhere, as logarithms of shape
+	// (classes+1, classes): row 0 is for the first symbol of a source, row j+1 for symbols after tag j. With them, the
+	// tags of a source are a linear chain (Lafferty, McCallum and Pereira, 2001): a sequence of tags has the sum of its
 	// symbols' scores and of its transitions. Without them, symbols have their tags independently.
 	Transitions []float64
 
@@ -107,8 +107,8 @@ func (b *Model) About() string {
 	return "a linear model of words and characters"
 }
 
-// Keys in the metadata of a linear model. Their texts are the fields Values, Thresholds and Transitions as JSON. Except for
-// Values, they may be missing.
+// Keys in the metadata of a linear model. Their texts are the fields Values, Thresholds and Transitions as JSON. The
+// last two may be missing.
 const valuesKey, thresholdsKey, transitionsKey = "heed.values", "heed.thresholds", "heed.transitions"
 
 // Metadata returns the metadata for the model's file.

@@ -13,9 +13,9 @@ const maxTags = 128
 // mostTransition limits a transition, so that no sequence of tags has the probability 0.
 const mostTransition = 40.0
 
-// usualWeight is the weight of transitions in most files: a symbol's neighbours are features of its scores, too. The
-// weight that few rows choose is noise, so one that differs from the usual weight by 1 must make the right tags likelier
-// by the factor e⁴.
+// usualWeight is a good weight of transitions for most files: a symbol's neighbours are features of its scores, too.
+// The weight that few rows choose is noise, so one that differs from the usual weight by 1 must make the right tags
+// likelier by the factor e⁴.
 const usualWeight = 0.5
 
 // LearnTransitions counts transitions between the tags of sources that the model learned from. Their weight makes the
@@ -68,8 +68,8 @@ func (b *Model) readTransitions(text string) error {
 	return err
 }
 
-// ratios returns the logarithms of how much likelier each tag is after each other one than elsewhere. Each count has ten
-// more symbols, whose tags are as frequent as elsewhere.
+// ratios returns the logarithms of how much likelier each tag is after each other one than elsewhere. After each tag,
+// ten more symbols are counted, whose tags are as frequent as elsewhere.
 func ratios(tags []float64, starts []int, classes int) []float64 {
 	counts, totals, rows := make([]float64, (classes+1)*classes), make([]float64, classes), make([]float64, classes+1)
 	for i := range len(starts) - 1 {
