@@ -179,6 +179,12 @@ func TestTrainEvalPredict(t *testing.T) {
 				t.Errorf("heed predict prints %q, want one line", first)
 			}
 			prints(t, first+first, answer, dir, "--", input, input)
+			if does.Predict != nil {
+				return
+			}
+			maps := succeed(t, "attention", dir, input)
+			begins(t, maps, name+": "+quoted(input)+" → "+first)
+			must.Have(t, maps, "blocks.0.attention", "head 0", "head 1", "█ from 75 %")
 		})
 	}
 }
