@@ -217,11 +217,5 @@ func TestPublishedLabels(t *testing.T) {
 	if !strings.Contains(config, `"problem_type": "multi_label_classification"`) || !strings.Contains(config, `"thresholds": {`) {
 		t.Errorf("exported with %s", config)
 	}
-	opened, exported := must.Get(Open(dir))(t), must.Get(Open(folder))(t)
-	want := must.Get(opened.PredictAll(t.Context(), texts, PredictOptions{}))(t)
-	for i, a := range must.Get(exported.PredictAll(t.Context(), texts, PredictOptions{}))(t) {
-		if a.Text != want[i].Text || math.Abs(a.LogProb-want[i].LogProb) > 1e-4 {
-			t.Errorf("%q: the exported model answers %q (%v), want %q (%v)", a.Input, a.Text, a.LogProb, want[i].Text, want[i].LogProb)
-		}
-	}
+	wantSame(t, must.Get(Open(folder))(t), must.Get(Open(dir))(t), texts...)
 }

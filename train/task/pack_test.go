@@ -10,14 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
-
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
-	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
 
@@ -150,23 +146,8 @@ func TestPackedText(t *testing.T) {
 		t.Fatalf("documents of about 7 characters aren't packed in rows of %d", task.Config.Task.MaxLen)
 	}
 	got := must.Get(task.Evaluate(t.Context()))(t)
-	loss := func(size, length int, b data.Batch) (sum float64, targets int) {
-		n := task.Network
-		f := must.Get(layers.NewFunction(func(build *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
-			l := task.Coder.Layout()
-			l.Len = length
-			inputs = append(n.Inputs(g, size, l), G.NewTensor(g, tensor.Int, 2, G.WithShape(size, length), G.WithName("targets")))
-			logits, err := n.Forward(build, inputs[:1])
-			if err != nil {
-				return nil, nil, err
-			}
-			loss, err := layers.CrossEntropy(build, logits, inputs[1], layers.CrossEntropyOptions{})
-			return inputs, G.Nodes{loss.Mean}, err
-		}))(t)
-		values := append(n.Values(b), tensor.New(tensor.WithShape(size, length), tensor.WithBacking(b.Targets)))
-		return float64(must.Get(f.Call(values...))(t)[0].Data().(float32)) * float64(b.Counted()), b.Counted()
-	}
-	examples := task.set.validation()
+	examples, alone := task.set.validation(), *task
+	alone.Config.Data.Pack = "no"
 	sum, targets := 0.0, 0
 	for i := range examples.n {
 		b := must.Get(examples.batch([]int{i}))(t)
@@ -177,8 +158,7 @@ func TestPackedText(t *testing.T) {
 			}
 			part := data.Batch{Inputs: b.Inputs[start:end], Targets: b.Targets[start:end], Size: 1, Len: end - start, TargetLen: end - start}
 			if part.Counted() > 0 {
-				s, n := loss(1, end-start, part)
-				sum, targets = sum+s, targets+n
+				sum, targets = sum+lossOf(t, &alone, part), targets+part.Counted()
 			}
 			start = end
 		}

@@ -159,6 +159,19 @@ func wantFiles(t *testing.T, got, want string, names ...string) {
 	}
 }
 
+// wantSame compares the answers of two models. Numbers and log probabilities may differ by rounding.
+func wantSame(t *testing.T, got, want *Model, inputs ...string) {
+	t.Helper()
+	answers := must.Get(got.PredictAll(t.Context(), inputs, PredictOptions{}))(t)
+	for i, w := range must.Get(want.PredictAll(t.Context(), inputs, PredictOptions{}))(t) {
+		g := answers[i]
+		number := w.Number != nil && g.Number != nil && math.Abs(*g.Number-*w.Number) < 1e-4
+		if w.Err != nil || g.Err != nil || !number && (g.Text != w.Text || !(math.Abs(g.LogProb-w.LogProb) < 1e-4)) {
+			t.Errorf("%q: got the answer %+v, want %+v", inputs[i], g, w)
+		}
+	}
+}
+
 // ownRule returns a rule that isn't one of Heed's own: the answer is the source without vowels.
 func ownRule() data.Rule {
 	return data.Rule{
