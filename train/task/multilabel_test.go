@@ -20,7 +20,6 @@ import (
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/pretrained"
-	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task/judge"
 )
 
@@ -117,16 +116,7 @@ func TestMultiLabel(t *testing.T) {
 		t.Error("the network alone has the thresholds of the mixture")
 	}
 
-	part := filepath.Join(t.TempDir(), "part")
-	if s := run(t, made(t, c), part, train.RunOptions{MaxSteps: 30}); !s.Unfinished {
-		t.Fatal("30 steps are the whole run")
-	}
-	run(t, made(t, must.Get(ReadConfig(part))(t)), part, train.RunOptions{Workers: 2})
-	for _, name := range []string{runfolder.WeightsFile, runfolder.BaselineFile, runfolder.HistoryFile} {
-		if read(t, filepath.Join(part, name)) != read(t, filepath.Join(dir, name)) {
-			t.Errorf("%s of the interrupted run differs", name)
-		}
-	}
+	wantResumed(t, c, 30, dir, runfolder.BaselineFile)
 
 	c = labelFile(t, "x.csv", texts, labels)
 	c.Task.Separator = ";"

@@ -12,7 +12,6 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/must"
-	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 )
@@ -85,15 +84,11 @@ func TestPackedChats(t *testing.T) {
 	if math.Abs(got.Loss-want.Loss) > 1e-5 || got.Total != want.Tokens {
 		t.Errorf("the loss is %v, want %v", got, want)
 	}
-	dir, again := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "again")
+	dir := filepath.Join(t.TempDir(), "run")
 	run(t, task, dir, train.RunOptions{})
-	run(t, made(t, c), again, train.RunOptions{MaxSteps: task.Config.Training.StepsPerEpoch + 1})
-	saved := must.Get(ReadConfig(again))(t)
-	if saved.Data.Pack != "yes" {
-		t.Errorf("config.json has the pack %q, want yes", saved.Data.Pack)
+	if pack := wantResumed(t, c, task.Config.Training.StepsPerEpoch+1, dir).Config.Data.Pack; pack != "yes" {
+		t.Errorf("config.json has the pack %q, want yes", pack)
 	}
-	run(t, made(t, saved), again, train.RunOptions{Workers: 2})
-	wantFiles(t, again, dir, runfolder.ConfigFile, runfolder.WeightsFile, runfolder.CheckpointFile, runfolder.HistoryFile)
 }
 
 // New packs conversations that are shorter than half a row, unless Pack is no. A batch then has about as many
@@ -167,11 +162,9 @@ func TestPackedText(t *testing.T) {
 		t.Errorf("the loss of packed documents is %v of %d, want %v of %d", got.Loss, got.Total, want, targets)
 	}
 
-	dir, again := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "again")
+	dir := filepath.Join(t.TempDir(), "run")
 	run(t, task, dir, train.RunOptions{})
-	run(t, made(t, c), again, train.RunOptions{MaxSteps: 7})
-	run(t, made(t, must.Get(ReadConfig(again))(t)), again, train.RunOptions{Workers: 2})
-	wantFiles(t, again, dir, runfolder.ConfigFile, runfolder.WeightsFile, runfolder.CheckpointFile, runfolder.HistoryFile)
+	wantResumed(t, c, 7, dir)
 
 	saved := must.Get(ReadConfig(dir))(t) // the same text, but other documents
 	write(t, c.Data.File, strings.Replace(lines.String(), "\"}\n{\"text\": \"", `\n`, 1))

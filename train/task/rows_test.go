@@ -240,12 +240,8 @@ func TestRowsRepeat(t *testing.T) {
 		if name != "seq2seq" {
 			c.Training.ClassWeights = "balanced"
 		}
-		one, two := made(t, c), made(t, c)
-		dirOne, dirTwo := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
-		run(t, one, dirOne, train.RunOptions{Workers: 1})
-		run(t, two, dirTwo, train.RunOptions{Workers: 2, MaxSteps: 7})
-		run(t, two, dirTwo, train.RunOptions{Workers: 2})
-		wantFiles(t, dirTwo, dirOne, runfolder.ConfigFile, runfolder.WeightsFile, runfolder.HistoryFile, runfolder.CheckpointFile)
+		_, dir := trained(t, c)
+		wantResumed(t, c, 7, dir)
 	}
 }
 

@@ -149,6 +149,20 @@ func write(t testing.TB, path, content string) {
 	must.Do(t, os.WriteFile(path, []byte(content), 0o666))
 }
 
+// wantResumed checks that a run that ends after some steps, and then resumes as its config.json says, with more
+// workers, has the same bytes as the whole run in the folder want. It returns the task that resumed.
+func wantResumed(t *testing.T, c Config, steps int, want string, more ...string) *Task {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "resumed")
+	if s := run(t, made(t, c), dir, train.RunOptions{MaxSteps: steps, Workers: 1}); !s.Unfinished {
+		t.Fatalf("%d steps are the whole run", steps)
+	}
+	task := made(t, must.Get(ReadConfig(dir))(t))
+	run(t, task, dir, train.RunOptions{Workers: 2})
+	wantFiles(t, dir, want, append(more, runfolder.ConfigFile, runfolder.WeightsFile, runfolder.CheckpointFile, runfolder.HistoryFile)...)
+	return task
+}
+
 // wantFiles compares files of the run folder got with those of the folder want.
 func wantFiles(t *testing.T, got, want string, names ...string) {
 	t.Helper()
