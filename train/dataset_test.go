@@ -135,24 +135,6 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// The mean losses don't depend on how examples are divided into batches and micro-batches.
-func TestMeansDontDependOnBatches(t *testing.T) {
-	fit := func(batch, micro, validation int) train.Check {
-		p := digitsWith(t, 1, 0)
-		p.Train, p.Validation = drawn(30, 1), drawn(11, 2)
-		p.ValidationSize = validation
-		r := fitted(t, p, train.Config{BatchSize: batch, MicroBatches: micro, MaxEpochs: 1}, train.RunOptions{Solver: G.NewVanillaSolver(G.WithLearnRate(0)), Workers: 2})
-		return r.Best
-	}
-	want := fit(30, 1, 11)
-	for _, c := range [][3]int{{7, 1, 2}, {8, 4, 3}, {12, 3, 11}, {64, 4, 100}} {
-		got := fit(c[0], c[1], c[2])
-		if math.Abs(got.TrainLoss-want.TrainLoss) > 1e-6 || math.Abs(got.ValLoss-want.ValLoss) > 1e-6 {
-			t.Errorf("batch, micro-batches, validation batch %v: got %+v, want %+v", c, got, want)
-		}
-	}
-}
-
 // After Batch has failed, Fit doesn't call it again.
 func TestBatchFails(t *testing.T) {
 	p := digits(t, 1)

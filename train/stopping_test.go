@@ -1,6 +1,7 @@
 package train_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -12,7 +13,6 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/must"
-	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
@@ -127,17 +127,17 @@ var peers = []struct {
 	{"a threshold before patience", train.StoppingConfig{Patience: 1, DivergenceThreshold: new(4.0)}, []float64{1, 5, 0}, 2, "val_loss is 5, worse than the divergence threshold, 4", 0},
 }
 
-// losses returns the training and validation losses of a case. One of them has the monitored values. The other has
-// fixed values, which must not matter.
-func losses(s train.StoppingConfig, values []float64) (trainLosses, valLosses []float64) {
+// problemOf is a scripted problem that has the monitored values, for a run whose first epoch has the number from. The
+// losses that aren't monitored have fixed values, which must not matter.
+func problemOf(t *testing.T, from int, s train.StoppingConfig, values []float64) (train.Problem, *layers.Param) {
 	other := make([]float64, len(values))
 	for i := range other {
 		other[i] = float64(i%3) + 0.5
 	}
 	if s.Monitor == "train_loss" {
-		return values, other
+		return scriptedFrom(t, from, values, other)
 	}
-	return other, values
+	return scriptedFrom(t, from, other, values)
 }
 
 func TestStoppingAsThePeers(t *testing.T) {
@@ -160,53 +160,17 @@ func TestStoppingAsThePeers(t *testing.T) {
 				t.Errorf("the log is %q, want it to end with %q", log.String(), last)
 			}
 
-			e := train.EarlyStopping{StoppingConfig: c.options} // the same in a loop of our own
+			e := train.EarlyStopping{StoppingConfig: c.options} // the same in a loop of our own that is always resumed
 			for i, v := range c.values[:c.epochs] {
+				state := must.Get(json.Marshal(e))(t)
+				e = train.EarlyStopping{}
+				must.Do(t, json.Unmarshal(state, &e))
 				if _, stop := e.Observe(v); stop != (c.because != "" && i == c.epochs-1) {
 					t.Errorf("Observe returns stop %t at epoch %d, want the opposite", stop, i)
 				}
 			}
 			if !strings.HasPrefix(e.Because(), c.because) || (c.because == "") != (e.Because() == "") {
 				t.Errorf("Because returns %q, want %q", e.Because(), c.because)
-			}
-		})
-	}
-}
-
-// problemOf is the scripted problem of a case, for a run whose first epoch has the number from.
-func problemOf(t *testing.T, from int, s train.StoppingConfig, values []float64) (train.Problem, *layers.Param) {
-	trainLosses, valLosses := losses(s, values)
-	return scriptedFrom(t, from, trainLosses, valLosses)
-}
-
-// A run that is interrupted after any epoch and then resumed ends like an uninterrupted run.
-func TestStoppingResumes(t *testing.T) {
-	testseed.Slow(t)
-	t.Parallel()
-	type end struct {
-		result string
-		weight float64
-	}
-	broken := errors.New("broken")
-	for _, c := range peers {
-		t.Run(c.name, func(t *testing.T) {
-			fit := func(checkpoint string, from, until int) (end, error) {
-				p, w := problemOf(t, from, c.options, c.values)
-				r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 1, Stopping: c.options, MaxEpochs: len(c.values)}, train.RunOptions{Solver: optim.NewAdamW(0.1), Checkpoint: checkpoint, Resume: from > 0, OnCheck: failAt(until, broken)})
-				return end{fmt.Sprintf("%+v", r), w.Value.Data().([]float64)[0]}, err
-			}
-			want := must.Get(fit(filepath.Join(t.TempDir(), "c"), 0, -1))(t)
-			for until := 1; until <= c.epochs; until++ {
-				if testing.Short() && until != (c.epochs+1)/2 {
-					continue
-				}
-				checkpoint := filepath.Join(t.TempDir(), "c")
-				if _, err := fit(checkpoint, 0, until); !errors.Is(err, broken) {
-					t.Fatal(err)
-				}
-				if got, err := fit(checkpoint, until, -1); err != nil || got != want {
-					t.Errorf("resumed after %d epochs: got %+v, %v, want %+v", until, got, err, want)
-				}
 			}
 		})
 	}

@@ -9,9 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/must"
-	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -24,26 +22,6 @@ func trained(t *testing.T, name string) (dir, input string) {
 	}
 	c := must.Get(task.ReadConfig(dir))(t)
 	return dir, c.Task.Example
-}
-
-// For every task, heed attention prints the answer and the maps of all layers.
-func TestAttention(t *testing.T) {
-	testseed.Slow(t)
-	t.Parallel()
-	for _, name := range task.Names() {
-		if name == string(data.KindEmbed) { // it has no answers
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			dir, input := trained(t, name)
-			out := succeed(t, "attention", dir, input)
-			answer := strings.TrimSuffix(succeed(t, "predict", dir, input), "\n")
-			if want := name + ": " + quoted(input) + " → " + answer + "\n"; !strings.HasPrefix(out, want) {
-				t.Errorf("heed attention prints\n%s\nwant it to begin with %q", out, want)
-			}
-			must.Have(t, out, "blocks.0.attention", "blocks.1.attention", "head 0", "head 1", "█ from 75 %")
-		})
-	}
 }
 
 func TestAttentionFiles(t *testing.T) {

@@ -256,92 +256,51 @@ func TestDamagedFiles(t *testing.T) {
 	t.Logf("\n%s%d damaged files: %d errors, %d harmless, %d silent changes", &table, total["error"]+total["harmless"]+total["silent"], total["error"], total["harmless"], total["silent"])
 }
 
-// If a file is swapped with another run's file, the error names the two files that don't belong together. No file
-// changes.
-func TestSwappedFiles(t *testing.T) {
-	testseed.Slow(t)
-	t.Parallel()
-	base := t.TempDir()
-	dir, other := filepath.Join(base, "run"), filepath.Join(base, "other")
-	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--seed=1", "--out="+dir)...), 1, "interrupted")
-	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--seed=2", "--out="+other)...), 1, "interrupted")
-	good, bad := folder(t, dir), folder(t, other)
-	for _, file := range []string{runfolder.ConfigFile, runfolder.WeightsFile, runfolder.CheckpointFile} {
-		write(t, filepath.Join(dir, file), bad[file])
-		before := folder(t, dir)
-		if file != runfolder.CheckpointFile {
-			fail(t, heed("eval", dir), 1, runfolder.ConfigFile, runfolder.WeightsFile, "changed or swapped")
-			fail(t, heed("predict", dir, "abc"), 1, runfolder.ConfigFile, runfolder.WeightsFile, "changed or swapped")
-		}
-		if file != runfolder.WeightsFile { // a checkpoint has weights of its own
-			fail(t, heed("train", "--resume="+dir), 1, runfolder.ConfigFile, runfolder.CheckpointFile, "changed or swapped")
-		}
-		unchanged(t, dir, before)
-		write(t, filepath.Join(dir, file), good[file])
-	}
-}
-
 // Without one of its files, a run does the same as with it, or the error names the file. If the error advises to resume
 // the run, this restores the file.
 func TestMissingFiles(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
-	for _, kind := range []struct {
-		name  string
-		flags []string
-	}{
-		{"mixed", append(dataFlags(t, "classification"), "--task=classification")},
-		{"seq2seq", append(dataFlags(t, "seq2seq"), "--task=seq2seq", "--units=bpe")},
-	} {
-		base := t.TempDir()
-		dir, whole, unfinished, page := filepath.Join(base, "run"), filepath.Join(base, "whole"), filepath.Join(base, "unfinished"), filepath.Join(base, "page.html")
-		flags := func(out string, more ...string) []string {
-			return small(slices.Concat(kind.flags, []string{"--check-every=10", "--decay=40", "--out=" + out}, more)...)
+	base := t.TempDir()
+	dir, whole, unfinished, page := filepath.Join(base, "run"), filepath.Join(base, "whole"), filepath.Join(base, "unfinished"), filepath.Join(base, "page.html")
+	flags := func(out string, more ...string) []string {
+		return small(slices.Concat(dataFlags(t, "classification"), []string{"--task=classification", "--units=bpe", "--check-every=10", "--decay=40", "--out=" + out}, more)...)
+	}
+	calls := [][]string{{"eval", dir}, {"predict", dir, "cat"}, {"report", dir, "--out=" + page}}
+	succeed(t, flags(whole)...)
+	must.Have(t, read(t, filepath.Join(whole, runfolder.SummaryFile)), `"linear": `)
+	succeed(t, flags(unfinished, "--max-steps=20")...) // a check between two others would be in the history alone
+	for state, good := range map[string]map[string]string{"finished": folder(t, whole), "unfinished": folder(t, unfinished)} {
+		fill(t, dir, good)
+		var want []string
+		for _, call := range calls {
+			want = append(want, outcome(t, page, call).stdout)
 		}
-		calls := [][]string{{"eval", dir}, {"predict", dir, "cat"}, {"report", dir, "--out=" + page}}
-		if kind.name != "mixed" { // whose network may have no part in the answers
-			calls = append(calls, []string{"attention", dir, "cat"})
-		}
-		succeed(t, flags(whole)...)
-		if kind.name == "mixed" {
-			must.Have(t, read(t, filepath.Join(whole, runfolder.SummaryFile)), `"linear": `)
-		}
-		for state, good := range map[string]map[string]string{"finished": folder(t, whole), "unfinished": nil} {
-			if good == nil {
-				succeed(t, flags(unfinished, "--max-steps=20")...) // a check between two others would be in the history alone
-				good = folder(t, unfinished)
-			}
-			fill(t, dir, good)
-			var want []string
-			for _, call := range calls {
-				want = append(want, outcome(t, page, call).stdout)
-			}
-			for file := range good {
-				t.Run(fmt.Sprint(kind.name, " ", state, " without ", file), func(t *testing.T) {
-					fill(t, dir, good)
-					must.Do(t, os.Remove(filepath.Join(dir, file)))
-					advised := false
-					for i, call := range calls {
-						switch c := outcome(t, page, call); {
-						case c.code != 0:
-							fail(t, c, 1, file, "restore it")
-							advised = advised || strings.Contains(c.stderr, "let heed train --resume write it")
-						case file == runfolder.SummaryFile && call[0] == "report": // the run may be unfinished
-							must.Have(t, c.stdout, "finished. It has taken")
-						case c.stdout != want[i]:
-							t.Errorf("%v prints %.300q, want %.300q", call, c.stdout, want[i])
-						}
-					}
-					switch c := heed("train", "--resume="+dir); {
-					case c.code == 0:
-						sameRun(t, dir, whole)
-					case advised || state == "unfinished" && file == runfolder.CheckpointFile:
-						t.Errorf("resuming fails: %s", c.stderr)
-					case !strings.Contains(c.stderr, "is finished"):
+		for file := range good {
+			t.Run(state+" without "+file, func(t *testing.T) {
+				fill(t, dir, good)
+				must.Do(t, os.Remove(filepath.Join(dir, file)))
+				advised := false
+				for i, call := range calls {
+					switch c := outcome(t, page, call); {
+					case c.code != 0:
 						fail(t, c, 1, file, "restore it")
+						advised = advised || strings.Contains(c.stderr, "let heed train --resume write it")
+					case file == runfolder.SummaryFile && call[0] == "report": // the run may be unfinished
+						must.Have(t, c.stdout, "finished. It has taken")
+					case c.stdout != want[i]:
+						t.Errorf("%v prints %.300q, want %.300q", call, c.stdout, want[i])
 					}
-				})
-			}
+				}
+				switch c := heed("train", "--resume="+dir); {
+				case c.code == 0:
+					sameRun(t, dir, whole)
+				case advised || state == "unfinished" && file == runfolder.CheckpointFile:
+					t.Errorf("resuming fails: %s", c.stderr)
+				case !strings.Contains(c.stderr, "is finished"):
+					fail(t, c, 1, file, "restore it")
+				}
+			})
 		}
 	}
 }

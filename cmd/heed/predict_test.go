@@ -270,18 +270,3 @@ func TestPredictWritesTheFormOfTheFile(t *testing.T) {
 		os.Remove(out)
 	}
 }
-
-// A model of words reads plain text, and its answers point into it.
-func TestPredictSpans(t *testing.T) {
-	t.Chdir(t.TempDir())
-	write(t, "people.conll", lines(100, func(i int) string {
-		return fmt.Sprintf("Zoë B-PER\nLee I-PER\nsaw O\nU.S. B-LOC\n%d O\n. O\n", i%50)
-	}))
-	succeed(t, "train", "--task=tagging", "--data=people.conll", "--units=words", "--out=run", "--dim=16", "--layers=1", "--max-epochs=8", "--learning-rate=0.01")
-	prints(t, "4\t\"Zoë\"\n5\t\"saw\"\n51\t\"«\"\n3\t\"U\"\n0\t\".\"\n2\t\"S\"\n", "tokenize", "run", "Zoë saw«U.S")
-	got := succeed(t, "predict", "run", "--json", "Zoë Lee saw U.S.7.")
-	want := `"spans":[{"label":"PER","start":0,"end":8,"text":"Zoë Lee"},{"label":"LOC","start":13,"end":17,"text":"U.S."}]}`
-	if !strings.Contains(got, `"answer":"B-PER I-PER O B-LOC I-LOC I-LOC I-LOC O O"`) || !strings.HasSuffix(got, want+"\n") {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}

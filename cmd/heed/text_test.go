@@ -7,9 +7,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/heed-go/heed/internal/must"
-	"github.com/heed-go/heed/internal/testseed"
 )
 
 // fox is a text of 50 lines.
@@ -96,53 +93,25 @@ func TestTextAnswersAreLines(t *testing.T) {
 	begins(t, succeed(t, "attention", dir, "\n\n\n"), `text: "\n\n\n" → "\n"`+"\n")
 }
 
-// All commands work with a text in byte pairs, and a prompt may have characters that the text lacks. --units characters
-// is the default.
+// All commands work with a text in byte pairs, and a prompt may have characters that the text lacks.
 func TestTextOfBytePairs(t *testing.T) {
-	testseed.Slow(t)
 	t.Parallel()
 	path := newFile(t, "fox.txt", strings.Repeat("The quick brown fox jumps over the lazy dog, été 世界 🙂?\n", 50))
-	base := t.TempDir()
-	run := func(name string, more ...string) (dir, printed string) {
-		dir = filepath.Join(base, name)
-		return dir, succeed(t, small(append([]string{"--task=text", "--max-len=16", "--data=" + path, "--out=" + dir}, more...)...)...)
-	}
-	dir, trained := run("bpe", "--units=bpe", "--vocab-size=270")
-	score := strings.TrimSuffix(succeed(t, "eval", dir), "\n")
+	dir := newRun(t, "--task=text", "--max-len=16", "--data="+path, "--units=bpe", "--vocab-size=270")
+	score := succeed(t, "eval", dir)
 	var token, character, accuracy float64
 	var right, total int
 	if _, err := fmt.Sscanf(score, "Val=%f per token, %f per character, accuracy %f (%d of %d tokens predicted)", &token, &character, &accuracy, &right, &total); err != nil || character >= token {
 		t.Errorf("heed eval prints %q, %v, want a lower loss per character than per token", score, err)
 	}
-	must.Have(t, trained, score)
-	interrupted := filepath.Join(base, "interrupted")
-	fail(t, heedContext(cancelled(t, 15), small("--task=text", "--max-len=16", "--data="+path, "--out="+interrupted, "--units=bpe", "--vocab-size=270")...), 1, "interrupted")
-	elsewhere := filepath.Join(base, "elsewhere.txt")
-	write(t, elsewhere, read(t, path))
-	succeed(t, "train", "--resume="+interrupted, "--data="+elsewhere, "--workers=1")
-	prints(t, score+"\n", "eval", interrupted)
-	write(t, elsewhere, strings.Repeat("другой текст\n", 100))
-	begins(t, succeed(t, "eval", dir, "--data="+elsewhere), "Val=")
-	fail(t, heed("train", "--resume="+interrupted, "--max-epochs=4", "--data="+elsewhere), 1, "has changed since the run began")
+	other := newFile(t, "other.txt", strings.Repeat("другой текст\n", 100))
+	begins(t, succeed(t, "eval", dir, "--data="+other), "Val=")
+	fail(t, heed("train", "--resume="+dir, "--max-epochs=4", "--data="+other), 1, "has changed since the run began")
 	if got := succeed(t, "generate", dir, "--prompt=Ж 🙂", "--tokens=60"); !strings.HasPrefix(got, "Ж 🙂") || !utf8.ValidString(got) {
 		t.Errorf("heed generate prints %q, want the prompt first, and valid UTF-8", got)
 	}
 	succeed(t, "predict", dir, "Ж")
 	succeed(t, "attention", dir, "The 世")
-	read(t, filepath.Join(dir, "tokenizer.json"))
-	from := filepath.Join(base, "from")
-	if got := succeed(t, "train", "--task=text", "--max-len=16", "--data="+path, "--out="+from, "--from="+dir, "--steps-per-epoch=2", "--max-epochs=1"); !strings.Contains(got, "Starting from "+dir) || strings.Contains(got, "new ones") {
-		t.Errorf("with --from, heed train prints %q, want no new tensors", got)
-	}
-
-	characters, _ := run("characters")
-	byName, _ := run("by-name", "--units=characters")
-	one, other := folder(t, characters), folder(t, byName)
-	for _, file := range []string{"config.json", "model.safetensors", "history.jsonl"} {
-		if one[file] != other[file] {
-			t.Errorf("with --units characters, %s differs from the default", file)
-		}
-	}
 }
 
 // A run scores another text as it learned its own: with or without packed documents.

@@ -60,7 +60,7 @@ func TestOneWriter(t *testing.T) {
 func TestPairsOfWriters(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
-	pairs := 12
+	pairs := 6
 	if testing.Short() {
 		pairs = 3
 	}

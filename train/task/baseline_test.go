@@ -104,11 +104,7 @@ func TestBaselineInTheFolder(t *testing.T) {
 	t.Parallel()
 	mixedTasks(t, func(t *testing.T, c Config) {
 		whole, dir := trained(t, c)
-		part := filepath.Join(t.TempDir(), "run")
-		run(t, made(t, c), part, train.RunOptions{MaxSteps: 5})
-		resumed := made(t, c)
-		run(t, resumed, part, train.RunOptions{})
-		wantFiles(t, part, dir, runfolder.BaselineFile, runfolder.WeightsFile, runfolder.CheckpointFile, runfolder.HistoryFile)
+		resumed := wantResumed(t, c, 5, dir, runfolder.BaselineFile)
 		read := must.Get(ReadRun(dir))(t)
 		if l := whole.Linear; fmt.Sprint(read.Baseline) != fmt.Sprint(l.Values) {
 			t.Errorf("the run has the baseline %v, want %v", read.Baseline, l.Values)
@@ -116,11 +112,7 @@ func TestBaselineInTheFolder(t *testing.T) {
 		m := must.Get(Open(dir))(t)
 		must.Do(t, resumed.Load(dir)) // Train leaves the last weights
 		for _, e := range whole.Examples()[:5] {
-			got, err1 := m.Predict(e.Source)
-			want, err2 := resumed.Predict(e.Source)
-			if got != want || err1 != nil || err2 != nil {
-				t.Errorf("%q: the opened model answers %q, %v, and the resumed one %q, %v", e.Source, got, err1, want, err2)
-			}
+			wantSame(t, m, resumed.Model, e.Source)
 		}
 		// The model can't answer without its baseline, nor with that of another run.
 		c.Seed++

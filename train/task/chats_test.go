@@ -13,7 +13,6 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/must"
-	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/layers/pretrained"
 	"github.com/heed-go/heed/train"
 )
@@ -95,11 +94,9 @@ func TestChats(t *testing.T) {
 			if steps := task.Config.Training.StepsPerEpoch; task.Config.Describe().Use != "chat" || steps < 14 || steps > 15 { // 110 conversations in batches of 8, in two buckets
 				t.Errorf("the run has %d steps per epoch: %s", steps, task.DescribeData())
 			}
-			dir, again := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "again")
+			dir := filepath.Join(t.TempDir(), "run")
 			run(t, task, dir, train.RunOptions{})
-			run(t, made(t, c), again, train.RunOptions{MaxSteps: task.Config.Training.StepsPerEpoch + 2})
-			run(t, made(t, c), again, train.RunOptions{Workers: 2})
-			wantFiles(t, again, dir, runfolder.ConfigFile, runfolder.WeightsFile, runfolder.CheckpointFile, runfolder.HistoryFile)
+			wantResumed(t, c, task.Config.Training.StepsPerEpoch+2, dir)
 
 			m := must.Get(Open(dir))(t)
 			after, err := m.ScoreText(t.Context(), files, WindowOptions{})

@@ -131,7 +131,6 @@ func TestEmbedColumns(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(c *Config){
-		"training.label_smoothing is for classes":  func(c *Config) { c.Training.LabelSmoothing = 0.1 },
 		"training.temperature must be from 0.001":  func(c *Config) { c.Training.Temperature = -1 },
 		"training.temperature is for the loss":     func(c *Config) { c.Training.Temperature, c.Training.Loss = 1, "cosine" },
 		"must come with data.file":                 func(c *Config) { c.Data.File = "" },

@@ -161,11 +161,7 @@ func TestExportPublished(t *testing.T) {
 					t.Errorf("vector of %q: %v, want %v, errors %v, %v", input, got, want, err, failed)
 				}
 			default:
-				got, err := again.PredictAll(t.Context(), []string{input}, PredictOptions{})
-				want, failed := m.PredictAll(t.Context(), []string{input}, PredictOptions{})
-				if err != nil || failed != nil || !runfolder.SameJSON(got, want) {
-					t.Errorf("answer to %q: %+v, want %+v, errors %v, %v", input, got, want, err, failed)
-				}
+				wantSame(t, again, m, input)
 			}
 		}
 	}
@@ -257,14 +253,7 @@ func TestExportMixture(t *testing.T) {
 		t.Fatalf("Export returns %v, with the notes %q and the mixture %+v", err, notes, m.Mixture)
 	}
 	must.Do(t, m.UseNetwork())
-	inputs := []string{"a cat sees", "elephant"}
-	want := must.Get(m.PredictAll(t.Context(), inputs, PredictOptions{}))(t)
-	got := must.Get(must.Get(Open(dir))(t).PredictAll(t.Context(), inputs, PredictOptions{}))(t)
-	for i, a := range want {
-		if b := got[i]; a.Text != b.Text || math.Abs(a.LogProb-b.LogProb) > 1e-4 {
-			t.Errorf("%q: the exported model answers %+v, the network of the run %+v", inputs[i], b, a)
-		}
-	}
+	wantSame(t, must.Get(Open(dir))(t), m, "a cat sees", "elephant")
 	if err := m.Export(filepath.Join(t.TempDir(), "alone")); err != nil || len(notes) != 1 {
 		t.Errorf("the network alone: Export returns %v, with the notes %q", err, notes)
 	}

@@ -44,12 +44,12 @@ var tunings = []struct {
 }{
 	{data.KindClassification, "bert", ""}, {data.KindClassification, "bert", "head"}, {data.KindClassification, "bert", "last:1"}, {data.KindClassification, "bert", "lora"},
 	{data.KindClassification, "llama", "lora"}, {data.KindRegression, "mpnet-mask", "last:1"}, {data.KindRegression, "bert-classes", "head"},
-	{data.KindTagging, "bert", ""}, {data.KindTagging, "bert", "lora"},
+	{data.KindTagging, "bert", "lora"},
 	{data.KindText, "llama", ""}, {data.KindText, "gpt2", "last:1"}, {data.KindText, "llama-tied", "lora"},
-	{data.KindMaskedText, "bert", ""}, {data.KindMaskedText, "bert", "head"}, {data.KindMaskedText, "roberta-mask", "lora"}, {data.KindMaskedText, "mpnet-mask", "last:1"}, {data.KindMaskedText, "bert-states", "last:1"},
+	{data.KindMaskedText, "bert", "head"}, {data.KindMaskedText, "roberta-mask", "lora"}, {data.KindMaskedText, "bert-states", "last:1"},
 	{data.KindClassification, "deberta-v2-mask", ""}, {data.KindTagging, "deberta-mask", "lora"}, {data.KindRegression, "albert-mask", "lora"},
-	{data.KindMaskedText, "deberta-v2-mask", "last:1"}, {data.KindMaskedText, "electra", ""}, {data.KindMaskedText, "electra-mask", "last:1"}, {data.KindMaskedText, "albert-mask", ""},
-	{data.KindClassification, "bart-classes", ""}, {data.KindClassification, "bart-classes", "last:1"}, {data.KindRegression, "bart-classes", "lora"},
+	{data.KindMaskedText, "deberta-v2-mask", "last:1"}, {data.KindMaskedText, "electra", ""}, {data.KindMaskedText, "albert-mask", ""},
+	{data.KindClassification, "bart-classes", ""}, {data.KindRegression, "bart-classes", "lora"},
 	{data.KindSeq2Seq, "translators/bart", ""}, {data.KindSeq2Seq, "translators/bart", "lora"},
 	{data.KindText, "deepseek_v3", ""}, {data.KindText, "deepseek_v3", "last:1"}, {data.KindText, "gpt_oss", "lora"},
 }
@@ -104,21 +104,11 @@ func TestTune(t *testing.T) {
 			}
 
 			opened := must.Get(Open(dir))(t)
-			wantSame := func(opened *Model) {
-				t.Helper()
-				inputs := []string{"a cat sees", "elephant"}
-				if task.Config.Task.Kind == data.KindMaskedText {
-					inputs = []string{"a <mask>at sees", "<mask>"}
-				}
-				want := must.Get(task.PredictAll(t.Context(), inputs, PredictOptions{}))(t)
-				got := must.Get(opened.PredictAll(t.Context(), inputs, PredictOptions{}))(t)
-				for i := range want {
-					if want[i].Err != nil || got[i].Text != want[i].Text || max(got[i].LogProb-want[i].LogProb, want[i].LogProb-got[i].LogProb) > 1e-4 {
-						t.Errorf("%q: the opened model answers %+v, the trained one %+v", inputs[i], got[i], want[i])
-					}
-				}
+			inputs := []string{"a cat sees", "elephant"}
+			if task.Config.Task.Kind == data.KindMaskedText {
+				inputs = []string{"a <mask>at sees", "<mask>"}
 			}
-			wantSame(opened)
+			wantSame(t, opened, task.Model, inputs...)
 			moved := filepath.Join(t.TempDir(), "moved")
 			must.Do(t, os.Rename(published, moved))
 			if tt.tune != "" && !c.Solved() { // the path of the base may change
@@ -133,14 +123,12 @@ func TestTune(t *testing.T) {
 				wantFiles(t, again, dir, runfolder.CheckpointFile)
 			}
 			if tt.tune == "" {
-				opened = must.Get(Open(dir))(t)
-				wantSame(opened)
+				wantSame(t, must.Get(Open(dir))(t), task.Model, inputs...)
 				must.Refuse(OpenBase(dir, moved))(t, "leave out the base")
 				return
 			}
 			must.Refuse(Open(dir))(t, "needs the model that it began from", "--base")
-			opened = must.Get(OpenBase(dir, moved))(t)
-			wantSame(opened)
+			wantSame(t, must.Get(OpenBase(dir, moved))(t), task.Model, inputs...)
 			p := must.Get(pretrained.Open(moved, tensor.Float32))(t)
 			p.Params.All()[0].Value.Zero()
 			must.Do(t, p.Params.Save(filepath.Join(moved, "model.safetensors"), nil))

@@ -8,7 +8,6 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/must"
-	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 )
@@ -22,11 +21,7 @@ func TestMaskedText(t *testing.T) {
 	c.Data.SourceUnits, c.Data.VocabSize = tokenizer.BPE, 280
 	c.Training.StepsPerEpoch, c.Training.Optimizer.LearningRate = 80, 1e-2
 	task, dir := trained(t, c)
-	half := filepath.Join(t.TempDir(), "half")
-	run(t, made(t, c), half, train.RunOptions{MaxSteps: 45, Workers: 1})
-	again := made(t, task.Config)
-	run(t, again, half, train.RunOptions{Workers: 3})
-	wantFiles(t, half, dir, runfolder.WeightsFile, runfolder.HistoryFile)
+	again := wantResumed(t, c, 45, dir)
 	first := must.Get(task.set.validation().batch([]int{0, 1, 2}))(t)
 	second, err := again.set.validation().batch([]int{2})
 	if err != nil || !slices.Equal(second.Inputs, first.Rows(2, 3).Inputs) || !slices.Equal(second.Targets, first.Rows(2, 3).Targets) {

@@ -20,7 +20,6 @@ import (
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/pretrained"
-	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task/judge"
 )
 
@@ -117,16 +116,7 @@ func TestMultiLabel(t *testing.T) {
 		t.Error("the network alone has the thresholds of the mixture")
 	}
 
-	part := filepath.Join(t.TempDir(), "part")
-	if s := run(t, made(t, c), part, train.RunOptions{MaxSteps: 30}); !s.Unfinished {
-		t.Fatal("30 steps are the whole run")
-	}
-	run(t, made(t, must.Get(ReadConfig(part))(t)), part, train.RunOptions{Workers: 2})
-	for _, name := range []string{runfolder.WeightsFile, runfolder.BaselineFile, runfolder.HistoryFile} {
-		if read(t, filepath.Join(part, name)) != read(t, filepath.Join(dir, name)) {
-			t.Errorf("%s of the interrupted run differs", name)
-		}
-	}
+	wantResumed(t, c, 30, dir, runfolder.BaselineFile)
 
 	c = labelFile(t, "x.csv", texts, labels)
 	c.Task.Separator = ";"
@@ -217,11 +207,5 @@ func TestPublishedLabels(t *testing.T) {
 	if !strings.Contains(config, `"problem_type": "multi_label_classification"`) || !strings.Contains(config, `"thresholds": {`) {
 		t.Errorf("exported with %s", config)
 	}
-	opened, exported := must.Get(Open(dir))(t), must.Get(Open(folder))(t)
-	want := must.Get(opened.PredictAll(t.Context(), texts, PredictOptions{}))(t)
-	for i, a := range must.Get(exported.PredictAll(t.Context(), texts, PredictOptions{}))(t) {
-		if a.Text != want[i].Text || math.Abs(a.LogProb-want[i].LogProb) > 1e-4 {
-			t.Errorf("%q: the exported model answers %q (%v), want %q (%v)", a.Input, a.Text, a.LogProb, want[i].Text, want[i].LogProb)
-		}
-	}
+	wantSame(t, must.Get(Open(folder))(t), must.Get(Open(dir))(t), texts...)
 }

@@ -10,14 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
-
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/must"
-	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
-	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
 
@@ -89,15 +84,11 @@ func TestPackedChats(t *testing.T) {
 	if math.Abs(got.Loss-want.Loss) > 1e-5 || got.Total != want.Tokens {
 		t.Errorf("the loss is %v, want %v", got, want)
 	}
-	dir, again := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "again")
+	dir := filepath.Join(t.TempDir(), "run")
 	run(t, task, dir, train.RunOptions{})
-	run(t, made(t, c), again, train.RunOptions{MaxSteps: task.Config.Training.StepsPerEpoch + 1})
-	saved := must.Get(ReadConfig(again))(t)
-	if saved.Data.Pack != "yes" {
-		t.Errorf("config.json has the pack %q, want yes", saved.Data.Pack)
+	if pack := wantResumed(t, c, task.Config.Training.StepsPerEpoch+1, dir).Config.Data.Pack; pack != "yes" {
+		t.Errorf("config.json has the pack %q, want yes", pack)
 	}
-	run(t, made(t, saved), again, train.RunOptions{Workers: 2})
-	wantFiles(t, again, dir, runfolder.ConfigFile, runfolder.WeightsFile, runfolder.CheckpointFile, runfolder.HistoryFile)
 }
 
 // New packs conversations that are shorter than half a row, unless Pack is no. A batch then has about as many
@@ -150,23 +141,8 @@ func TestPackedText(t *testing.T) {
 		t.Fatalf("documents of about 7 characters aren't packed in rows of %d", task.Config.Task.MaxLen)
 	}
 	got := must.Get(task.Evaluate(t.Context()))(t)
-	loss := func(size, length int, b data.Batch) (sum float64, targets int) {
-		n := task.Network
-		f := must.Get(layers.NewFunction(func(build *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
-			l := task.Coder.Layout()
-			l.Len = length
-			inputs = append(n.Inputs(g, size, l), G.NewTensor(g, tensor.Int, 2, G.WithShape(size, length), G.WithName("targets")))
-			logits, err := n.Forward(build, inputs[:1])
-			if err != nil {
-				return nil, nil, err
-			}
-			loss, err := layers.CrossEntropy(build, logits, inputs[1], layers.CrossEntropyOptions{})
-			return inputs, G.Nodes{loss.Mean}, err
-		}))(t)
-		values := append(n.Values(b), tensor.New(tensor.WithShape(size, length), tensor.WithBacking(b.Targets)))
-		return float64(must.Get(f.Call(values...))(t)[0].Data().(float32)) * float64(b.Counted()), b.Counted()
-	}
-	examples := task.set.validation()
+	examples, alone := task.set.validation(), *task
+	alone.Config.Data.Pack = "no"
 	sum, targets := 0.0, 0
 	for i := range examples.n {
 		b := must.Get(examples.batch([]int{i}))(t)
@@ -177,8 +153,7 @@ func TestPackedText(t *testing.T) {
 			}
 			part := data.Batch{Inputs: b.Inputs[start:end], Targets: b.Targets[start:end], Size: 1, Len: end - start, TargetLen: end - start}
 			if part.Counted() > 0 {
-				s, n := loss(1, end-start, part)
-				sum, targets = sum+s, targets+n
+				sum, targets = sum+lossOf(t, &alone, part), targets+part.Counted()
 			}
 			start = end
 		}
@@ -187,11 +162,9 @@ func TestPackedText(t *testing.T) {
 		t.Errorf("the loss of packed documents is %v of %d, want %v of %d", got.Loss, got.Total, want, targets)
 	}
 
-	dir, again := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "again")
+	dir := filepath.Join(t.TempDir(), "run")
 	run(t, task, dir, train.RunOptions{})
-	run(t, made(t, c), again, train.RunOptions{MaxSteps: 7})
-	run(t, made(t, must.Get(ReadConfig(again))(t)), again, train.RunOptions{Workers: 2})
-	wantFiles(t, again, dir, runfolder.ConfigFile, runfolder.WeightsFile, runfolder.CheckpointFile, runfolder.HistoryFile)
+	wantResumed(t, c, 7, dir)
 
 	saved := must.Get(ReadConfig(dir))(t) // the same text, but other documents
 	write(t, c.Data.File, strings.Replace(lines.String(), "\"}\n{\"text\": \"", `\n`, 1))

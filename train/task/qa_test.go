@@ -43,8 +43,8 @@ func questionRows(n int) string {
 func TestQuestions(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
-	c := withFile(t, "qa", "rows.tsv", questionRows(600))
-	c.Task.MaxLen, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 64, 20, 3e-3
+	c := withFile(t, "qa", "rows.tsv", questionRows(400))
+	c.Task.MaxLen, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 64, 14, 5e-3
 	task, dir := trained(t, c)
 	if task.Config.Data.SourceUnits != tokenizer.Words || !task.Config.Task.Unanswered || !strings.Contains(task.DescribeData(), "  windows: ") || !strings.Contains(task.DescribeData(), "  no answer: ") {
 		t.Errorf("the units are %s, of\n%s", task.Config.Data.SourceUnits, task.DescribeData())
@@ -123,8 +123,6 @@ func TestReadAnswers(t *testing.T) {
 	if text := made(t, c).DescribeData(); !strings.Contains(text, "answers: 10 answers are in several places of their contexts, and the first is learned") {
 		t.Errorf("got %s", text)
 	}
-	c.Training.LabelSmoothing = 0.1
-	must.Refuse(New(c))(t, "is for classes: the task qa learns parts of texts")
 }
 
 // The loss is the mean of both cross-entropies over the tokens of a row, whatever the padding has.

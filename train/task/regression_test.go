@@ -96,7 +96,6 @@ func TestRegressionErrors(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
-		{"label smoothing", func(c *Config) { c.Training.LabelSmoothing = 0.1 }, "training.label_smoothing is for classes"},
 		{"class weights", func(c *Config) { c.Training.ClassWeights = "balanced" }, "training.class_weights are for the labels"},
 		{"merged labels", func(c *Config) { c.Data.MergeLabels = true }, "data.merge_labels is for the labels"},
 		{"target units", func(c *Config) { c.Data.TargetUnits = "tokens" }, "data.target_units: its answers aren't split"},

@@ -240,12 +240,8 @@ func TestRowsRepeat(t *testing.T) {
 		if name != "seq2seq" {
 			c.Training.ClassWeights = "balanced"
 		}
-		one, two := made(t, c), made(t, c)
-		dirOne, dirTwo := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
-		run(t, one, dirOne, train.RunOptions{Workers: 1})
-		run(t, two, dirTwo, train.RunOptions{Workers: 2, MaxSteps: 7})
-		run(t, two, dirTwo, train.RunOptions{Workers: 2})
-		wantFiles(t, dirTwo, dirOne, runfolder.ConfigFile, runfolder.WeightsFile, runfolder.HistoryFile, runfolder.CheckpointFile)
+		_, dir := trained(t, c)
+		wantResumed(t, c, 7, dir)
 	}
 }
 
@@ -643,13 +639,7 @@ func TestBytePairs(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, runfolder.TokenizerFile)); err != nil || len(task.Config.Data.Tokenizers) != 1 {
 		t.Error(err)
 	}
-	m := must.Get(Open(dir))(t)
-	for _, input := range []string{"catdog", "né\x00 🙂"} { // byte pairs know all symbols
-		want, err := task.Predict(input)
-		if got, errGot := m.Predict(input); err != nil || errGot != nil || got != want {
-			t.Errorf("%q: got %q, %v, want %q, %v", input, got, errGot, want, err)
-		}
-	}
+	wantSame(t, must.Get(Open(dir))(t), task.Model, "catdog", "né\x00 🙂") // byte pairs know all symbols
 	again := small(t, "seq2seq")
 	must.Do(t, again.StartFrom(dir))
 	if next := made(t, again); len(next.Loaded.Kept)+len(next.Loaded.Unused) > 0 || next.Config.Data.SourceUnits != tokenizer.BPE {

@@ -149,12 +149,39 @@ func write(t testing.TB, path, content string) {
 	must.Do(t, os.WriteFile(path, []byte(content), 0o666))
 }
 
+// wantResumed checks that a run that ends after some steps, and then resumes as its config.json says, with more
+// workers, has the same bytes as the whole run in the folder want. It returns the task that resumed.
+func wantResumed(t *testing.T, c Config, steps int, want string, more ...string) *Task {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "resumed")
+	if s := run(t, made(t, c), dir, train.RunOptions{MaxSteps: steps, Workers: 1}); !s.Unfinished {
+		t.Fatalf("%d steps are the whole run", steps)
+	}
+	task := made(t, must.Get(ReadConfig(dir))(t))
+	run(t, task, dir, train.RunOptions{Workers: 2})
+	wantFiles(t, dir, want, append(more, runfolder.ConfigFile, runfolder.WeightsFile, runfolder.CheckpointFile, runfolder.HistoryFile)...)
+	return task
+}
+
 // wantFiles compares files of the run folder got with those of the folder want.
 func wantFiles(t *testing.T, got, want string, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		if read(t, filepath.Join(got, name)) != read(t, filepath.Join(want, name)) {
 			t.Errorf("%s differs from the file in %s", filepath.Join(got, name), want)
+		}
+	}
+}
+
+// wantSame compares the answers of two models. Numbers and log probabilities may differ by rounding.
+func wantSame(t *testing.T, got, want *Model, inputs ...string) {
+	t.Helper()
+	answers := must.Get(got.PredictAll(t.Context(), inputs, PredictOptions{}))(t)
+	for i, w := range must.Get(want.PredictAll(t.Context(), inputs, PredictOptions{}))(t) {
+		g := answers[i]
+		number := w.Number != nil && g.Number != nil && math.Abs(*g.Number-*w.Number) < 1e-4
+		if w.Err != nil || g.Err != nil || !number && (g.Text != w.Text || !(math.Abs(g.LogProb-w.LogProb) < 1e-4)) {
+			t.Errorf("%q: got the answer %+v, want %+v", inputs[i], g, w)
 		}
 	}
 }

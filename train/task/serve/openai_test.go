@@ -28,11 +28,9 @@ import (
 // chatML is a published chat template.
 const chatML = `{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}`
 
-// published opens a model of package pretrained with a context of 32 tokens, chatML, and a tokenizer for characters and
-// roles.
-func published(t testing.TB, name string) *model.Model { return publishedFor(t, name, chatML) }
-
-func publishedFor(t testing.TB, name, template string) *model.Model {
+// published opens a model of package pretrained with a context of 32 tokens, a chat template, and a tokenizer for
+// characters and roles.
+func published(t testing.TB, name, template string) *model.Model {
 	t.Helper()
 	dir := t.TempDir()
 	must.Do(t, os.CopyFS(dir, os.DirFS(filepath.Join("../../../layers/pretrained/testdata", name))))
@@ -82,6 +80,11 @@ type openAIAnswer struct {
 		ID        string
 		Index     int
 		Embedding any
+	}
+	Results []struct {
+		Index    int
+		Score    float64 `json:"relevance_score"`
+		Document json.RawMessage
 	}
 	Usage *struct {
 		PromptTokens     int `json:"prompt_tokens"`
@@ -211,11 +214,7 @@ func TestOpenAIRefused(t *testing.T) {
 		{embeddings, `{"input": "a"}`, 400, "input", "", "only models of kind embed"},
 	} {
 		method, path, _ := strings.Cut(test.what, " ")
-		r := httptest.NewRequest(method, "/", strings.NewReader(test.body))
-		r.URL.Path = path
-		r.Header.Set("Content-Type", "application/json")
-		w := httptest.NewRecorder()
-		a.ServeHTTP(w, r)
+		w := recorded(a, method, path, strings.NewReader(test.body))
 		body := w.Body.String()
 		var got openAIAnswer
 		if err := json.Unmarshal([]byte(body), &got); err != nil || strings.ContainsAny(body, "\x1b\x7f") || strings.Count(body, "\n") != 1 || len(body) > 1000 {
@@ -265,7 +264,7 @@ func TestOpenAIThinking(t *testing.T) {
 		templates[c.Name] = c.Text
 	}
 	for _, name := range []string{"ChatML", "Qwen3"} {
-		_, s := startOpenAI(t, publishedFor(t, "llama", templates[name]), Options{})
+		_, s := startOpenAI(t, published(t, "llama", templates[name]), Options{})
 		var tokens []int
 		for _, more := range []string{"", `, "chat_template_kwargs": {"enable_thinking": true}`, `, "chat_template_kwargs": {"enable_thinking": false}`} {
 			list := askOpenAI(t, s.URL+"/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "max_tokens": 1`+more+`}`, 200)
@@ -372,7 +371,7 @@ func TestOpenAICompletions(t *testing.T) {
 // An answer in a conversation is the text of Model.Generate, in one piece and in events, of which the first has the
 // role and the last the reason for the end.
 func TestOpenAIChat(t *testing.T) {
-	m := published(t, "llama")
+	m := published(t, "llama", chatML)
 	_, s := startOpenAI(t, m, Options{})
 	conversation := []tokenizer.Message{{Role: "system", Content: "a"}, {Role: "user", Content: "b\nc"}}
 	const messages = `{"messages": [{"role": "developer", "content": "a"}, {"role": "user", "content": [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]}]`
@@ -413,7 +412,7 @@ func TestOpenAIChat(t *testing.T) {
 // completion isn't a conversation, so the mark is one token among others there.
 func TestOpenAIChatEnds(t *testing.T) {
 	const mark = 4 // <|im_end|>
-	m := published(t, "llama")
+	m := published(t, "llama", chatML)
 	_, s := startOpenAI(t, m, Options{})
 	weights := m.Params.Get("head.weight").Value.Float32s()
 	dim := len(weights) / 41
@@ -439,7 +438,7 @@ func TestOpenAIChatEnds(t *testing.T) {
 
 // Embeddings are the vectors of Model.Embed, as numbers and in base64, for texts and ids.
 func TestOpenAIEmbeddings(t *testing.T) {
-	m := published(t, "llama-states")
+	m := published(t, "llama-states", chatML)
 	h, s := startOpenAI(t, m, Options{})
 	want, tokens, err := m.Embed(t.Context(), []string{"abc", "b"})
 	must.Do(t, err)
@@ -473,10 +472,7 @@ func TestOpenAIEmbeddings(t *testing.T) {
 	}
 	for what, want := range map[string]int{"GET /": 404, "POST /predict": 404, "POST /attention": 200, "GET /openapi.json": 200} { // of package serve
 		method, path, _ := strings.Cut(what, " ")
-		r := httptest.NewRequest(method, path, strings.NewReader(`{"input": "abc"}`))
-		r.Header.Set("Content-Type", "application/json")
-		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code != want {
+		if w := recorded(h, method, path, strings.NewReader(`{"input": "abc"}`)); w.Code != want {
 			t.Errorf("%s: got %d, %s, want %d", what, w.Code, w.Body, want)
 		}
 	}
@@ -526,17 +522,11 @@ func TestOpenAIWrongPrompt(t *testing.T) {
 // Official clients are told when another try is no use, and pages of other sites get no answer.
 func TestOpenAIHeaders(t *testing.T) {
 	h := must.Get(New(writer(t), Options{MaxTokens: 1e9, Time: 50 * time.Millisecond}))(t)
-	for _, test := range []struct{ origin, body, header, want string }{
+	for _, test := range []struct{ sent, body, header, want string }{
 		{"", strings.Replace(endlessStream, "true", "false", 1), "X-Should-Retry", "504 false"},
-		{"https://other.example", `{"prompt": "The"}`, "Access-Control-Allow-Origin", "403 "},
+		{"Origin: https://other.example", `{"prompt": "The"}`, "Access-Control-Allow-Origin", "403 "},
 	} {
-		r := httptest.NewRequest("POST", "/v1/completions", strings.NewReader(test.body))
-		r.Header.Set("Content-Type", "application/json")
-		if test.origin != "" {
-			r.Header.Set("Origin", test.origin)
-		}
-		w := httptest.NewRecorder()
-		h.OpenAI("").ServeHTTP(w, r)
+		w := recorded(h.OpenAI(""), "POST", "/v1/completions", strings.NewReader(test.body), test.sent)
 		if got := fmt.Sprint(w.Code, " ", w.Header().Get(test.header)); got != test.want || !strings.Contains(w.Body.String(), `{"error":{`) {
 			t.Errorf("%s: got %s, %s, want %s", test.body, got, w.Body, test.want)
 		}

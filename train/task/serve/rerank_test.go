@@ -18,33 +18,14 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// A rerankAnswer is an answer to a request for a ranking.
-type rerankAnswer struct {
-	Model   string
-	Results []struct {
-		Index    int
-		Score    float64 `json:"relevance_score"`
-		Document json.RawMessage
-	}
-	Usage struct {
-		Total int `json:"total_tokens"`
-	}
-	Error struct{ Message, Param string }
-}
-
 func pairModel(t testing.TB, name string) *model.Model {
 	return must.Get(model.Open("../../model/testdata/pairs/" + name))(t)
 }
 
-// rerank sends a request for a ranking.
-func rerank(t testing.TB, url, body string, status int) (a rerankAnswer) {
+// rerank sends a request for a ranking, and checks the status of the answer.
+func rerank(t *testing.T, url, body string, status int) openAIAnswer {
 	t.Helper()
-	got := must.Get(post(t.Context(), url+"/v1/rerank", body))(t)
-	must.Do(t, json.Unmarshal([]byte(got.body), &a))
-	if got.status != status {
-		t.Errorf("%.100s: got %+v, want status %d", body, got, status)
-	}
-	return a
+	return askOpenAI(t, url+"/v1/rerank", body, status)[0]
 }
 
 // Documents are texts or objects, and come back as objects if the request asks for them.
@@ -66,7 +47,7 @@ func TestRerank(t *testing.T) {
 		{`, "top_n": 1000000000, "return_documents": true`, 3, true},
 	} {
 		got := rerank(t, s.URL, request+test.more+"}", 200)
-		if len(got.Results) != test.count || got.Model != "fox" || got.Usage.Total != tokens {
+		if len(got.Results) != test.count || got.Model != "fox" || got.Usage.TotalTokens != tokens {
 			t.Fatalf("%s: %+v, want %d results and %d tokens", test.more, got, test.count, tokens)
 		}
 		for i, r := range got.Results {
@@ -128,12 +109,12 @@ func TestUnreadDocument(t *testing.T) {
 	if got := rerank(t, s.URL, `{"query": "a\tcat", "documents": ["a\tdog", ""]}`, 400); got.Error.Param != "documents[1]" || !strings.Contains(got.Error.Message, "two texts") {
 		t.Errorf("%+v", got)
 	}
-	if got := rerank(t, s.URL, `{"query": "a\tcat", "documents": ["a\tdog"]}`, 200); len(got.Results) != 1 || got.Usage.Total != 5 {
+	if got := rerank(t, s.URL, `{"query": "a\tcat", "documents": ["a\tdog"]}`, 200); len(got.Results) != 1 || got.Usage.TotalTokens != 5 {
 		t.Errorf("%+v", got)
 	}
 }
 
-// 16 clients ask at the same time, and none gets the answers of another.
+// Of 16 clients that ask at the same time, each gets the answer that it gets alone.
 func TestManyClients(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -143,56 +124,40 @@ func TestManyClients(t *testing.T) {
 	config := string(must.Get(os.ReadFile(several + "/config.json"))(t))
 	must.Do(t, os.WriteFile(several+"/config.json", []byte(strings.Replace(config, "{", `{"problem_type": "multi_label_classification",`, 1)), 0o666))
 	words := strings.Fields("the a cat dog sat on mat is red blue who what ran far")
-	for folder, test := range map[string]struct {
-		join, more string // what stands between the words of an input; other fields of a request
-		options    model.PredictOptions
-	}{
-		models + "pairs/bert-cross":  {join: " "}, // rerank
-		models + "pairs/bert-labels": {" ", `, "labels": ["sport", "music"], "top": 2`, model.PredictOptions{Top: 2, Labels: &model.Labels{Names: []string{"sport", "music"}}}},
-		models + "entities/pieces":   {" ", `, "entities": "simple"`, model.PredictOptions{Entities: "simple"}},
-		models + "qa/bert-64":        {"\t", `, "top": 3, "no_answer": true`, model.PredictOptions{Top: 3, NoAnswer: true}},
-		several:                      {" ", `, "top": 2`, model.PredictOptions{Top: 2}},
+	for folder, request := range map[string]string{
+		models + "pairs/bert-cross":  `{"query": "who", "documents": %s, "top_n": 3}`,
+		models + "pairs/bert-labels": `{"input": %s, "labels": ["sport", "music"], "top": 2}`,
+		models + "entities/pieces":   `{"input": %s, "entities": "simple"}`,
+		models + "qa/bert-64":        `{"input": %s, "top": 3, "no_answer": true}`,
+		several:                      `{"input": %s, "top": 2}`,
 	} {
-		m := must.Get(model.Open(folder))(t)
-		ranks, opened := m.Config.Describe().Rank == nil, start
-		if ranks {
-			opened = startOpenAI
+		m, path, opened := must.Get(model.Open(folder))(t), "/predict", start
+		if m.Config.Describe().Rank == nil {
+			path, opened = "/v1/rerank", startOpenAI
 		}
 		_, s := opened(t, m, Options{})
+		rng := rand.New(rand.NewPCG(1, 2))
+		var bodies [32]string
+		var alone [32]any
+		for i := range bodies {
+			texts := make([]string, 1+rng.IntN(9))
+			for k := range texts {
+				texts[k] = words[rng.IntN(len(words))] + "\t" + strings.Repeat(words[rng.IntN(len(words))]+" ", 1+rng.IntN(9))
+			}
+			bodies[i] = fmt.Sprintf(request, must.Get(json.Marshal(texts))(t))
+			must.Do(t, json.Unmarshal([]byte(replied(t, s.URL+path, bodies[i], 200).body), &alone[i]))
+		}
 		c := &clients{T: t}
 		for client := range 16 {
 			c.do(func() error {
-				rng := rand.New(rand.NewPCG(1, uint64(client)))
-				for range 2 {
-					query, texts := words[rng.IntN(len(words))], make([]string, 1+rng.IntN(9))
-					for i := range texts {
-						texts[i] = query + test.join + strings.Repeat(words[rng.IntN(len(words))]+" ", 1+rng.IntN(9))
-					}
-					list := string(must.Get(json.Marshal(texts))(t))
-					path, body, want := "/predict", `{"input": `+list+test.more+"}", map[string]any{}
-					if ranks {
-						ranked, tokens, err := m.Rank(t.Context(), query, texts, 3)
-						if err != nil {
-							return err
-						}
-						results := []any{}
-						for _, r := range ranked {
-							results = append(results, object{"index": r.Index, "relevance_score": r.Score})
-						}
-						path, body = "/v1/rerank", fmt.Sprintf(`{"query": %q, "documents": %s, "top_n": 3}`, query, list)
-						want = object{"model": "fox", "results": results, "usage": object{"prompt_tokens": tokens, "total_tokens": tokens}}
-					} else if answers, err := m.PredictAll(t.Context(), texts, test.options); err != nil {
-						return err
-					} else {
-						want["answers"] = answers
-					}
-					got, err := post(t.Context(), s.URL+path, body)
-					var parsed, wanted any
+				for i := client; i < len(bodies); i += 16 {
+					got, err := post(t.Context(), s.URL+path, bodies[i])
+					var parsed any
 					if err == nil {
 						err = json.Unmarshal([]byte(got.body), &parsed)
 					}
-					if json.Unmarshal(must.Get(json.Marshal(want))(t), &wanted); err != nil || !near(parsed, wanted) {
-						return fmt.Errorf("%s, %s: got %s, %v, want %v", folder, body, got.body, err, wanted)
+					if err != nil || !near(parsed, alone[i]) {
+						return fmt.Errorf("%s, %s: got %s, %v, want %v", folder, bodies[i], got.body, err, alone[i])
 					}
 				}
 				return nil
@@ -236,10 +201,7 @@ func TestPredictLabels(t *testing.T) {
 	} {
 		want := must.Get(m.PredictAll(t.Context(), []string{"the cat", "a dog\tsat"}, model.PredictOptions{Top: test.top, Labels: &test.labels}))(t)
 		list := must.Get(json.Marshal(map[string]any{"answers": want}))(t)
-		got := must.Get(post(t.Context(), s.URL+"/predict", `{"input": ["the cat", "a dog\tsat"], `+test.more+"}"))(t)
-		if got.status != 200 || strings.TrimSpace(got.body) != string(list) {
-			t.Errorf("%s: got %+v, want %s", test.more, got, list)
-		}
+		replied(t, s.URL+"/predict", `{"input": ["the cat", "a dog\tsat"], `+test.more+"}", 200, string(list))
 	}
 	for body, want := range map[string]string{
 		`{"input": "a", "labels": []}`:                                 "labels must have at least one label",
@@ -254,11 +216,7 @@ func TestPredictLabels(t *testing.T) {
 		`{"input": "a", "labels": null, "template": "about {}"}`:       "template and several are for labels",
 		`{"input": "a", "labels": ["c", null], "template": "is a {}"}`: "null among them",
 	} {
-		if got := must.Get(post(t.Context(), s.URL+"/predict", body))(t); got.status != 400 || !strings.Contains(got.body, want) {
-			t.Errorf("%s: got %+v, want %q", body, got, want)
-		}
+		replied(t, s.URL+"/predict", body, 400, want)
 	}
-	if got := must.Get(post(t.Context(), other.URL+"/predict", `{"input": "a", "labels": ["c"]}`))(t); got.status != 400 || !strings.Contains(got.body, "the keys are") {
-		t.Errorf("%+v", got)
-	}
+	replied(t, other.URL+"/predict", `{"input": "a", "labels": ["c"]}`, 400, "the keys are")
 }

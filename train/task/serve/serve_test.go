@@ -112,17 +112,13 @@ func post(ctx context.Context, url, body string) (reply, error) {
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Authorization", "Bearer key") // ignored
-	return do(r)
-}
-
-func do(r *http.Request) (reply, error) {
 	got, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return reply{}, err
 	}
 	defer got.Body.Close()
-	body, err := io.ReadAll(got.Body)
-	return reply{got.StatusCode, got.Header, string(body)}, err
+	answer, err := io.ReadAll(got.Body)
+	return reply{got.StatusCode, got.Header, string(answer)}, err
 }
 
 // replied posts a request, and checks that its answer has this status and all words in its body.
@@ -136,10 +132,16 @@ func replied(t *testing.T, url, body string, status int, words ...string) reply 
 	return got
 }
 
-// recorded returns the answer to a JSON request, without a connection.
-func recorded(h *Handler, method, path string, body io.Reader) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, path, body)
+// recorded returns the answer to a JSON request, without a connection. A header has the form "Name: value".
+func recorded(h http.Handler, method, path string, body io.Reader, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, "/", body)
+	r.URL.Path = path
 	r.Header.Set("Content-Type", "application/json")
+	for _, header := range headers {
+		if name, value, ok := strings.Cut(header, ":"); ok {
+			r.Header.Set(name, strings.TrimSpace(value))
+		}
+	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w
@@ -256,6 +258,9 @@ func TestRefused(t *testing.T) {
 		{"null", predict, `null`, "", 400, "input must be a text, or a list of 1 to 256 texts"},
 		{"another key", predict, `{"input": ["a"], "temp\u001b": 1}`, "", 400, `unknown key "temp\\x1b": the keys are beam, input, top`},
 		{"no inputs", predict, `{}`, "", 400, "input must be a text, or a list of 1 to 256 texts, got 0"},
+		{"no input for attention", "POST /attention", `{}`, "", 400, "input must be a text"},
+		{"null for attention", "POST /attention", `null`, "", 400, "input must be a text"},
+		{"attention of null", "POST /attention", `{"input": null}`, "", 400, "input must be a text"},
 		{"a number", predict, `{"input": 1}`, "", 400, "input must be a text, or a list of 1 to 256 texts, got number"},
 		{"no list", predict, `{"input": null}`, "", 400, "input must be a text, or a list of 1 to 256 texts, got 0"},
 		{"numbers", predict, `{"input": ["a", 1]}`, "", 400, "input must be a text, or a list of 1 to 256 texts, got number"},
@@ -289,14 +294,7 @@ func TestRefused(t *testing.T) {
 			prefix := regexp.MustCompile("^(/tagging|/text|/classes)?").FindString(path)
 			path = path[len(prefix):]
 			h := must.Get(New(models[prefix], Options{}))(t)
-			r := httptest.NewRequest(method, "/", strings.NewReader(test.body))
-			r.URL.Path = path
-			r.Header.Set("Content-Type", "application/json")
-			if name, value, ok := strings.Cut(test.header, ":"); ok {
-				r.Header.Set(name, strings.TrimSpace(value))
-			}
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, r)
+			w := recorded(h, method, path, strings.NewReader(test.body), test.header)
 			body := w.Body.String()
 			var got struct{ Error string }
 			if err := json.Unmarshal([]byte(body), &got); err != nil || strings.Count(body, "\n") != 1 || strings.ContainsAny(body, "\x1b\x7f") || len(body) > 1000 {
@@ -685,8 +683,8 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-// An input must be there, also for attention. A model whose numbers overflow has no answer.
-func TestNoInputAndNoAnswer(t *testing.T) {
+// A model whose numbers overflow has no answer.
+func TestNoAnswer(t *testing.T) {
 	m, text := named(t, "copy"), writer(t)
 	for _, m := range []*model.Model{m, text} {
 		all := m.Params.All()
@@ -699,47 +697,33 @@ func TestNoInputAndNoAnswer(t *testing.T) {
 	_, s := start(t, m, Options{})
 	_, written := start(t, text, Options{})
 	_, completed := startOpenAI(t, text, Options{})
-	for _, test := range []struct {
-		url, body string
-		status    int
-		want      string
-	}{
-		{s.URL + "/predict", `{}`, 400, "input must be a text"},
-		{s.URL + "/predict", `null`, 400, "input must be a text"},
-		{s.URL + "/attention", `{}`, 400, "input must be a text"},
-		{s.URL + "/attention", `null`, 400, "input must be a text"},
-		{s.URL + "/attention", `{"input": null}`, 400, "input must be a text"},
-		{s.URL + "/predict", `{"input": "abc"}`, 500, "weights are damaged"},
-		{s.URL + "/attention", `{"input": "abc"}`, 500, "weights are damaged"},
-		{written.URL + "/attention", `{"input": "The"}`, 500, "weights are damaged"},
-		{written.URL + "/generate", `{"prompt": "The", "tokens": 3}`, 500, "weights are damaged"},
-		{completed.URL + "/v1/completions", `{"prompt": "The"}`, 500, "weights are damaged"},
+	for url, body := range map[string]string{
+		s.URL + "/predict":                `{"input": "abc"}`,
+		s.URL + "/attention":              `{"input": "abc"}`,
+		written.URL + "/attention":        `{"input": "The"}`,
+		written.URL + "/generate":         `{"prompt": "The", "tokens": 3}`,
+		completed.URL + "/v1/completions": `{"prompt": "The"}`,
 	} {
-		replied(t, test.url, test.body, test.status, test.want)
+		replied(t, url, body, 500, "weights are damaged")
 	}
 }
 
 // A published model for tags answers with entities, by the rule that a request names.
 func TestEntities(t *testing.T) {
 	m := must.Get(model.Open("../../model/testdata/entities/pieces"))(t)
-	_, s := start(t, m, Options{})
+	h, s := start(t, m, Options{})
 	const input = "Müller-Lüdenscheidt lives in Oslo"
 	for _, rule := range append(m.Config.Describe().Entities, "") {
 		want := must.Get(m.PredictAll(t.Context(), []string{input}, model.PredictOptions{Entities: rule}))(t)
 		var got struct {
 			Answers []struct{ Spans []model.Span }
 		}
-		r := must.Get(post(t.Context(), s.URL+"/predict", string(must.Get(text.JSON(map[string]any{"input": input, "entities": rule}))(t))))(t)
+		r := replied(t, s.URL+"/predict", fmt.Sprintf(`{"input": %q, "entities": %q}`, input, rule), 200)
 		if err := json.Unmarshal([]byte(r.body), &got); err != nil || len(got.Answers) != 1 || !slices.Equal(got.Answers[0].Spans, want[0].Spans) || want[0].Spans[0].Score == 0 {
 			t.Errorf("%q: got %s, %v, want %+v", rule, r.body, err, want[0].Spans)
 		}
 	}
-	if r := must.Get(post(t.Context(), s.URL+"/predict", `{"input": "a", "entities": "frist"}`))(t); r.status != 400 || !strings.Contains(r.body, "entities must be one of words, first") {
-		t.Errorf("got %+v", r)
-	}
+	replied(t, s.URL+"/predict", `{"input": "a", "entities": "frist"}`, 400, "entities must be one of words, first")
 	replied(t, s.URL+"/predict", `{"input": "a", "top": 1}`, 400, "the keys are entities, input")
-	page := must.Get(do(must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, nil))(t)))(t)
-	if strings.Contains(page.body, "Likeliest answers") {
-		t.Error("the page asks for alternatives, which this model doesn't have")
-	}
+	must.Lack(t, recorded(h, "GET", "/", nil).Body.String(), "Likeliest answers") // which this model doesn't have
 }
