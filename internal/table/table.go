@@ -82,6 +82,8 @@ const maxBad = 5
 // .gz of its name doesn't count. Rows above a header with all wanted names, among the first ten rows, are left out. If
 // the header has one field less than every row, the first column has names of rows, and the header has no name for it.
 //
+// A field of labels, or of tokens and tags, may be a list as Python and JSON write it, such as ['a', 'b'].
+//
 // Files named .json, .jsonl or .ndjson are JSONL: each line is an object, and its keys are the columns, in any order.
 // If the file begins with [, it is one array of objects, which a Writer writes as lines. A value is a string, or a
 // number or boolean, whose JSON text is taken. An array of these is taken as one text: its elements, which have no
