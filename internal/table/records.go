@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
@@ -29,6 +30,7 @@ type Records struct {
 	first   row
 	bad     error // error of the first row
 	lists   bool  // some fields are lists
+	tokens  bool  // some row has several tokens
 	close   func() error
 }
 
@@ -218,6 +220,7 @@ func (r *Records) judge(fields []string) error {
 		}
 		r.wanted = slices.Replace(r.wanted, first, end, strings.Join(r.wanted[first:end], "\t"))
 	}
+	r.tokens = r.tokens || strings.ContainsFunc(strings.TrimSpace(r.wanted[0]), unicode.IsSpace)
 	if r.options.Check != nil {
 		return r.options.Check(r.wanted)
 	}

@@ -3,6 +3,7 @@ package table
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/heed-go/heed/internal/must"
@@ -61,5 +62,11 @@ func TestLists(t *testing.T) {
 	rows, _ := contents(got)
 	if s, want := fmt.Sprintf("%q", rows), `[["Ann sings ]" "1 0 0"] ["Ann sings" "1 0"]]`; s != want || len(got.Notes) != 1 {
 		t.Errorf("got %s and notes %q, want %s and one note", s, got.Notes, want)
+	}
+	for rows, refused := range map[string]bool{strings.Repeat("Ann\tB\n.\tO\n\n", 10): true, strings.Repeat("Ann\tB\n.\tO\n\n", 9): false, strings.Repeat("Ann\tB\n", 20) + "Ann .\tB O\n": false} {
+		_, err := Read(writeFile(t, "a.txt", rows), Options{Known: known, Tagged: true})
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "let the file's name end in .conll") {
+			t.Errorf("%.20q, %d bytes: got the error %v, want one: %t", rows, len(rows), err, refused)
+		}
 	}
 }

@@ -64,6 +64,9 @@ func (n *numbers) add(x uint32) {
 
 func (n numbers) at(i int) uint32 { return n[i/numberBlock][i%numberBlock] }
 
+// fewRows is the least number of rows that shows whether a row is a token or a sentence.
+const fewRows = 20
+
 // maxBad is the maximum length of Table.Bad.
 const maxBad = 5
 
@@ -113,6 +116,9 @@ func Read(path string, o Options) (*Table, error) {
 	t, err := readAll(path, r, err, f)
 	if err != nil && o.Tagged && f.form.gaps {
 		return nil, setting.Errorf("%w; if the file has one token per line, let its name end in .conll", err)
+	}
+	if err == nil && o.Tagged && len(o.Known) == 2 && f.form.layout == delimited && !r.tokens && t.rows >= fewRows {
+		return nil, tableError(path, setting.Errorf("each row has only one token, but should have a sentence: if empty lines end sentences, let the file's name end in .conll; otherwise write the tokens of a sentence in one field, with spaces between them, and the tags in another"))
 	}
 	return t, err
 }
