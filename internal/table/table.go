@@ -88,10 +88,11 @@ const maxBad = 5
 // A field of labels, or of tokens and tags, may be a list as Python and JSON write it, such as ['a', 'b'].
 //
 // Files named .json, .jsonl or .ndjson are JSONL: each line is an object, and its keys are the columns, in any order.
-// If the file begins with [, it is one array of objects, which a Writer writes as lines. A value is a string, or a
-// number or boolean, whose JSON text is taken. An array of these is taken as one text: its elements, which have no
-// white space, joined with spaces. A row is bad if a wanted key is missing, null or repeated. Other keys may have any
-// value.
+// If the file begins with [, it is one array of objects, which a Writer writes as lines. A .json file may be an object
+// with this array as data. Articles and paragraphs of SQuAD in it are read as their questions, each with its context. A
+// value is a string, or a number or boolean, whose JSON text is taken. An array of these is taken as one text: its
+// elements, which have no white space, joined with spaces. A row is bad if a wanted key is missing, null or repeated.
+// Other keys may have any value.
 //
 // Files named .conll, .conllu, .conllx, .bio, .iob, .iob2, .iobes or .bioes are CoNLL, which Options.Tagged must allow.
 // If it does, a file is also CoNLL if the first cell of its first line is -DOCSTART-. A line has the columns of one
