@@ -104,6 +104,9 @@ func PredictFile(ctx context.Context, m *model.Model, file string, w io.Writer, 
 		return err
 	}
 	c.pairs(2)
+	if c.Opened() {
+		common{kindOf(c.Task.Kind).about()}.look(&c, file)
+	}
 	format := c.format(kindOf(c.Task.Kind))
 	records, err := table.Open(file, format.Inputs(&c.Data))
 	if err != nil {
