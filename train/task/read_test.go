@@ -137,6 +137,15 @@ func TestTabs(t *testing.T) {
 		}
 	}
 	m.Config.Data.Columns = nil
+	classes := m.Config.Task.Classes
+	for last, want := range map[string]string{"1": classes[1], "0": classes[0], "99": "99", "-1": "-1", classes[1]: classes[1]} {
+		file := filepath.Join(t.TempDir(), "numbers.csv")
+		write(t, file, "text,label\na,"+last+"\n")
+		examples, notes, err := ReadExamples(m, file)
+		if named := last != want; err != nil || examples[0].Answer != want || named != strings.Contains(fmt.Sprint(notes), "numbers stand for the model's labels: 0 is "+classes[0]) {
+			t.Errorf("label %s: got %+v, %q, %v, want %s", last, examples, notes, err, want)
+		}
+	}
 	file := filepath.Join(t.TempDir(), "pairs.csv")
 	write(t, file, "id,premise,hypothesis\n1,a,b\n")
 	must.Do(t, PredictFile(t.Context(), m, file, io.Discard, PredictOptions{}, nil, func(_ int, a Answer) []any {
