@@ -246,7 +246,7 @@ func TestEmbed(t *testing.T) {
 	prints(t, printed, "embed", dir, "first text", "second")
 	prints(t, "3 4\n", "tokenize", dir, "ab", "--ids")
 	for args, want := range map[string]string{
-		"predict DIR a":                   "has no answers: use heed embed, or heed search to find the rows of a file",
+		"predict DIR a":                   "has no answers: use heed embed, or heed search to find the rows of a file; if the model has a head, architectures in its config.json must name it",
 		"embed DIR a --data ROWS":         "as arguments or with --data, not both",
 		"embed DIR a --column=body":       "--column needs --data",
 		"embed DIR a --out=x.txt":         "--out must be a file's name that ends in .npy, .csv or .jsonl",

@@ -17,18 +17,26 @@ type objectLines interface {
 
 func (l *lineReader) line() int { return l.lines }
 
-// arrayLines reads the elements of a JSON array.
+// arrayLines reads the elements of a JSON array. In the place of an article or a paragraph of SQuAD, it returns its
+// questions, each with its context.
 type arrayLines struct {
 	in      newlines
 	decoder *json.Decoder
 	begun   bool
-	lines   int // line on which the last element begins
+	wrapped bool                         // the array is a member of an object
+	rest    []map[string]json.RawMessage // questions of the last element
+	lines   int                          // line on which the last element begins
 	element bytes.Buffer
 }
 
 func (a *arrayLines) line() int { return a.lines }
 
 func (a *arrayLines) next() ([]byte, error) {
+	if len(a.rest) > 0 {
+		next := a.rest[0]
+		a.rest = a.rest[1:]
+		return json.Marshal(next)
+	}
 	a.in.left = maxRow
 	raw, err := a.read()
 	if err == io.EOF {
@@ -40,6 +48,9 @@ func (a *arrayLines) next() ([]byte, error) {
 		return nil, fmt.Errorf("line %d: %w", a.lines, errTooLong)
 	case err != nil:
 		return nil, fmt.Errorf("line %d: not a JSON array of objects: %w", a.lines, err)
+	}
+	if a.rest = questions(raw); len(a.rest) > 0 {
+		return a.next()
 	}
 	a.element.Reset()
 	if err := json.Compact(&a.element, raw); err != nil {
@@ -62,6 +73,9 @@ func (a *arrayLines) read() (raw json.RawMessage, err error) {
 		if _, err = a.decoder.Token(); err != nil { // the other bracket
 			break
 		}
+		if a.wrapped { // the other members don't matter
+			return nil, io.EOF
+		}
 		if _, err = a.decoder.Token(); err == io.EOF {
 			return nil, io.EOF
 		} else if err == nil {
@@ -72,6 +86,32 @@ func (a *arrayLines) read() (raw json.RawMessage, err error) {
 		err = io.ErrUnexpectedEOF
 	}
 	return raw, err
+}
+
+// A paragraph is a context of SQuAD with its questions.
+type paragraph struct {
+	Context json.RawMessage
+	QAs     []map[string]json.RawMessage
+}
+
+// questions returns the questions of an article or a paragraph of SQuAD, or nil if raw is neither.
+func questions(raw []byte) (rows []map[string]json.RawMessage) {
+	var article struct {
+		paragraph
+		Paragraphs []paragraph
+	}
+	if json.Unmarshal(raw, &article) != nil {
+		return nil
+	}
+	for _, p := range append(article.Paragraphs, article.paragraph) {
+		for _, question := range p.QAs {
+			if question != nil && p.Context != nil {
+				question["context"] = p.Context
+				rows = append(rows, question)
+			}
+		}
+	}
+	return rows
 }
 
 // newlines counts the lines of what is read, and returns errTooLong after left bytes.

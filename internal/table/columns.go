@@ -2,8 +2,10 @@ package table
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,14 +29,37 @@ var ErrSeveral = errors.New("each row must have one here")
 type Column struct {
 	Role  string   // noun for its fields, such as "label"
 	Names []string // names that a header may use for it, the likeliest first; case and spaces around a name make no difference
-	One   bool     // a row has one label: in JSONL, an array of several or none is an error that wraps ErrSeveral, and so are several in fastText
+	One   bool     // a row has one label; several, or none in a list, are an error that wraps ErrSeveral
 	Empty bool     // a field may be empty; Check must then replace it
 	Tabs  bool     // a field keeps its tabs if Join joins it; otherwise, they become spaces
 	Raw   bool     // an array or an object in JSONL is taken as JSON
 
 	// Several, if it isn't empty, stands between the labels of a row, which may have any number of them: texts of an
-	// array in JSONL, labels of a line in fastText, or parts of a field. The field of a row without labels is Several.
+	// array in JSONL or of a list in a field, labels of a line in fastText, or parts of a field. The field of a row
+	// without labels is Several.
 	Several string
+}
+
+// element matches an element of a list as Python, NumPy and JSON write it, and elements a list without its brackets.
+var (
+	element  = regexp.MustCompile(`'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d*)?`)
+	elements = regexp.MustCompile(`^\s*(?:(?:` + element.String() + `)(?:\s*,\s*|\s+|$))*$`)
+)
+
+// elementsOf returns the elements of a field that is a list.
+func elementsOf(field string) (texts []string, ok bool) {
+	inside, begins := strings.CutPrefix(strings.TrimSpace(field), "[")
+	inside, ends := strings.CutSuffix(inside, "]")
+	if !begins || !ends || !elements.MatchString(inside) {
+		return nil, false
+	}
+	for _, text := range element.FindAllString(inside, -1) {
+		if quote := text[0]; (quote == '\'' || quote == '"') && json.Unmarshal([]byte(text), &text) != nil {
+			text = strings.NewReplacer(`\\`, `\`, `\'`, `'`, `\"`, `"`).Replace(text[1 : len(text)-1])
+		}
+		texts = append(texts, text)
+	}
+	return texts, true
 }
 
 // join returns the field of a row with these labels or tokens.

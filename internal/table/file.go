@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/heed-go/heed/internal/setting"
@@ -84,6 +85,7 @@ func newTableFile(ending string, f *textfile.File, o Options) (*tableFile, error
 	if bytes.IndexByte(head, 0) >= 0 {
 		return nil, textfile.ErrNUL
 	}
+	start := head
 	head = bytes.TrimLeft(head, "\r\n")
 	first, _, more := bytes.Cut(head, []byte("\n"))
 	if !more && bytes.Contains(bytes.TrimRight(first, "\r"), []byte("\r")) {
@@ -93,6 +95,14 @@ func newTableFile(ending string, f *textfile.File, o Options) (*tableFile, error
 	t.form.crlf = windows > 0 && 2*windows >= bytes.Count(head, []byte("\n")) // line ends within quotes may differ
 	switch t.form.layout = layoutOf(ending, string(first), o.Tagged); {
 	case t.form.layout == objects:
+		if ending == ".json" {
+			t.form.before = string(dataArray.Find(start))
+		}
+		if n := len(t.form.before); n > 0 {
+			t.form.array = true
+			_, err := t.Discard(n - 1)
+			return t, err
+		}
 		inside, list := bytes.CutPrefix(bytes.TrimSpace(head), []byte("["))
 		t.form.array = list && !bytes.HasPrefix(bytes.TrimSpace(inside), []byte(`"`)) // otherwise, a line is a text and its spans
 		if list {
@@ -117,6 +127,9 @@ func newTableFile(ending string, f *textfile.File, o Options) (*tableFile, error
 	}
 	return t, nil
 }
+
+// dataArray matches the beginning of a JSON object whose rows are in one array, such as a file of SQuAD.
+var dataArray = regexp.MustCompile(`^\s*\{\s*(?:"version"\s*:\s*"[^"]*"\s*,\s*)?"data"\s*:\s*\[`)
 
 // layoutOf returns a file's layout, from the ending of its name and its first line.
 func layoutOf(ending, first string, tagged bool) layout {
@@ -174,5 +187,7 @@ func (t *tableFile) objectLines() objectLines {
 	}
 	a := &arrayLines{in: newlines{capped: capped{in: t.Reader}}}
 	a.decoder = json.NewDecoder(&a.in)
+	a.in.done = strings.Count(t.form.before, "\n")
+	a.wrapped = t.form.before != ""
 	return a
 }

@@ -24,6 +24,7 @@ type form struct {
 	separator rune            // '\t' for TSV; ',', ';' or '|' for CSV; 0 if a whole line is one field
 	crlf      bool            // lines end in \r\n
 	array     bool            // JSON: the objects are elements of an array
+	before    string          // JSON: beginning of an object that has the array, with its bracket
 	labelled  bool            // fastText: each line has a label before its text
 	gaps      bool            // TSV or CSV with empty lines between rows
 	mark      bool            // the file has a byte-order mark

@@ -148,6 +148,24 @@ func TestTakenKeys(t *testing.T) {
 	}
 }
 
+// The rows of a JSON object may be in an array, and questions in paragraphs and articles.
+func TestRowsInAnObject(t *testing.T) {
+	known := []Column{{Role: "text", Names: []string{"question"}}, {Role: "context", Names: []string{"context"}}}
+	const want = `[["a" "x"] ["b" "x"] ["c" "y"]]`
+	for _, content := range []string{
+		`{"data": [{"question": "a", "context": "x"}, {"question": "b", "context": "x"}, {"question": "c", "context": "y"}], "version": "1"}`,
+		`{"version": "1.1", "data": [{"paragraphs": [{"context": "x", "qas": [{"question": "a"}, {"question": "b"}]}]}, {"context": "y", "qas": [{"question": "c", "context": "z"}]}]}`,
+		"\n{\n \"data\":\n [{\"context\": \"x\", \"qas\": [{\"question\": \"a\"},\n null, {\"question\": \"b\"}]}, {\"context\": \"y\", \"qas\": [{\"question\": \"c\"}]}, {\"qas\": [{\"question\": \"d\"}]}]}",
+	} {
+		got := must.Get(Read(writeFile(t, "a.json", content), Options{Known: known, SkipBad: true}))(t)
+		if rows, _ := contents(got); fmt.Sprintf("%q", rows) != want {
+			t.Errorf("%s: got %q, want %s", content, rows, want)
+		}
+	}
+	_, err := Read(writeFile(t, "a.json", "{\n\"data\": [\n{\"question\": \"a\", \"context\": \"x\"}"), Options{Known: known})
+	must.Fail(t, err, "line 3: not a JSON array of objects: unexpected EOF")
+}
+
 // A column may have values of any form, which are taken as JSON, and may be empty.
 func TestRawColumns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rows.jsonl")

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
@@ -28,6 +29,8 @@ type Records struct {
 	again   bool     // first isn't a header: the next Read returns it
 	first   row
 	bad     error // error of the first row
+	lists   bool  // some fields are lists
+	tokens  bool  // some row has several tokens
 	close   func() error
 }
 
@@ -164,7 +167,9 @@ func (r *Records) next() (row, error) {
 	if err != nil {
 		return row{}, err
 	}
-	if err := r.judge(next.fields); err != nil {
+	if err := r.judge(next.fields); errors.Is(err, ErrSeveral) {
+		return row{}, fmt.Errorf("line %d: %w", next.line, err)
+	} else if err != nil {
 		return row{}, &RowError{Line: next.line, Fields: next.fields, Err: err, rows: 1}
 	}
 	return next, nil
@@ -183,12 +188,19 @@ func (r *Records) judge(fields []string) error {
 		if column >= len(fields) {
 			return fmt.Errorf("%s is missing: the row has only %d (%s)", r.name(i), len(fields), r.form.separated())
 		}
-		field := fields[column]
+		field, c := fields[column], r.options.Known[i]
+		if texts, ok := elementsOf(field); ok && r.form.layout == delimited && (c.One || c.Several != "" || r.options.Tagged) {
+			var err error
+			if field, err = c.join(texts); err != nil {
+				return fmt.Errorf("%s has %w", r.name(i), err)
+			}
+			r.lists = true
+		}
 		if strings.TrimSpace(field) == "" {
-			field = r.options.Known[i].Several
+			field = c.Several
 		}
 		switch invalid := textfile.CheckUTF8(field); {
-		case strings.TrimSpace(field) == "" && r.options.Known[i].Empty:
+		case strings.TrimSpace(field) == "" && c.Empty:
 		case strings.TrimSpace(field) == "":
 			return fmt.Errorf("%s is empty", r.name(i))
 		case invalid != nil && !r.form.encoding.UTF8():
@@ -208,6 +220,7 @@ func (r *Records) judge(fields []string) error {
 		}
 		r.wanted = slices.Replace(r.wanted, first, end, strings.Join(r.wanted[first:end], "\t"))
 	}
+	r.tokens = r.tokens || strings.ContainsFunc(strings.TrimSpace(r.wanted[0]), unicode.IsSpace)
 	if r.options.Check != nil {
 		return r.options.Check(r.wanted)
 	}
@@ -257,6 +270,9 @@ func (r *Records) Notes() (notes []string) {
 	}
 	if rows, ok := r.rows.(*jsonRows); ok && rows.spans != nil {
 		notes = append(notes, rows.spans.notes()...)
+	}
+	if r.lists {
+		notes = append(notes, "fields such as ['a', 'b'] are lists, as Python and JSON write them")
 	}
 	if f.quoted {
 		notes = append(notes, "the fields between tabs are in quotes, which are no part of them; with quotes no, they are")

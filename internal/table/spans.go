@@ -72,6 +72,9 @@ func (s *spanReader) members(line []byte) (object, error) {
 	if content == nil || list == nil {
 		return o, nil
 	}
+	if answer := string(o.find([]string{"answer"}, `"`)); answer == `"reject"` || answer == `"ignore"` {
+		return nil, fmt.Errorf("its answer in Prodigy is %s: leave it out", answer)
+	}
 	source, err := scalarText(content)
 	var spans []span
 	if err == nil {

@@ -63,6 +63,7 @@ func TestSpans(t *testing.T) {
 		`{"text": "a b", "label": [[0, 1, " "]]}`:                                           "one label, got",
 		`{"text": "a b", "label": [{"start": 0, "end": "x"}]}`:                              "one label, got",
 		`{"text": "a b", "label": [{"labels": ["X", "Y"]}]}`:                                "one label, got",
+		`{"text": "a b", "spans": [[0, 1, "X"]], "answer": "reject"}`:                       `its answer in Prodigy is "reject": leave it out`,
 		`{"text": "a b", "label": [[0.5, 1, "X"]]}`:                                         "one label, got",
 		`{"text": "a b", "entities": [{"start_offset": 0, "end_offset": 4, "label": "X"}]}`: "isn't a part of its text",
 		`["a b", {"entities": [[0, 4, "X"]]}]`:                                              "isn't a part of its text",

@@ -64,6 +64,9 @@ func (n *numbers) add(x uint32) {
 
 func (n numbers) at(i int) uint32 { return n[i/numberBlock][i%numberBlock] }
 
+// fewRows is the least number of rows that shows whether a row is a token or a sentence.
+const fewRows = 20
+
 // maxBad is the maximum length of Table.Bad.
 const maxBad = 5
 
@@ -82,11 +85,14 @@ const maxBad = 5
 // .gz of its name doesn't count. Rows above a header with all wanted names, among the first ten rows, are left out. If
 // the header has one field less than every row, the first column has names of rows, and the header has no name for it.
 //
+// A field of labels, or of tokens and tags, may be a list as Python and JSON write it, such as ['a', 'b'].
+//
 // Files named .json, .jsonl or .ndjson are JSONL: each line is an object, and its keys are the columns, in any order.
-// If the file begins with [, it is one array of objects, which a Writer writes as lines. A value is a string, or a
-// number or boolean, whose JSON text is taken. An array of these is taken as one text: its elements, which have no
-// white space, joined with spaces. A row is bad if a wanted key is missing, null or repeated. Other keys may have any
-// value.
+// If the file begins with [, it is one array of objects, which a Writer writes as lines. A .json file may be an object
+// with this array as data. Articles and paragraphs of SQuAD in it are read as their questions, each with its context. A
+// value is a string, or a number or boolean, whose JSON text is taken. An array of these is taken as one text: its
+// elements, which have no white space, joined with spaces. A row is bad if a wanted key is missing, null or repeated.
+// Other keys may have any value.
 //
 // Files named .conll, .conllu, .conllx, .bio, .iob, .iob2, .iobes or .bioes are CoNLL, which Options.Tagged must allow.
 // If it does, a file is also CoNLL if the first cell of its first line is -DOCSTART-. A line has the columns of one
@@ -111,6 +117,9 @@ func Read(path string, o Options) (*Table, error) {
 	t, err := readAll(path, r, err, f)
 	if err != nil && o.Tagged && f.form.gaps {
 		return nil, setting.Errorf("%w; if the file has one token per line, let its name end in .conll", err)
+	}
+	if err == nil && o.Tagged && len(o.Known) == 2 && f.form.layout == delimited && !r.tokens && t.rows >= fewRows {
+		return nil, tableError(path, setting.Errorf("each row has only one token, but should have a sentence: if empty lines end sentences, let the file's name end in .conll; otherwise write the tokens of a sentence in one field, with spaces between them, and the tags in another"))
 	}
 	return t, err
 }

@@ -24,8 +24,13 @@ func (vectorHead) published(_ *pretrained.Config, r *data.Rule) bool {
 	return true
 }
 
-func (vectorHead) describe(_ *Config, d *Description) {
+func (vectorHead) describe(c *Config, d *Description) {
 	d.Predict = fmt.Errorf("%w, or heed search to find the rows of a file", d.Predict)
+	for _, err := range []*error{&d.Predict, &d.Rank, &d.Explain} {
+		if c.Opened() { // a folder or the base of an adapter without the name of its head, or without a head
+			*err = fmt.Errorf("%w; if the model has a head, architectures in its config.json must name it, as in BertForTokenClassification", *err)
+		}
+	}
 }
 
 func (vectorHead) network(m *Model) (network, error) {

@@ -88,13 +88,25 @@ func (k common) columns(c *Config) []table.Column {
 		return k.format.Columns
 	}
 	return []table.Column{
-		{Role: "first text", Names: []string{"text1", "first", "sentence1", "question1", "premise", "question"}},
-		{Role: "second text", Names: []string{"text2", "second", "sentence2", "question2", "hypothesis", "answer"}},
+		{Role: "first text", Names: []string{"text1", "first", "sentence1", "question1", "premise", "question", "query"}},
+		{Role: "second text", Names: []string{"text2", "second", "sentence2", "question2", "hypothesis", "answer", "document", "passage"}},
 		k.format.Columns[1],
 	}
 }
 
-func (common) look(*Config, string) {}
+// look makes a source of two texts if the file has the usual names of both, and none of a single text. Files of a run
+// have the run's columns.
+func (k common) look(c *Config, file string) {
+	if !k.pairs || c.Task.Pairs || c.Data.Columns != nil || c.Data.SHA256 != "" || c.Data.TargetFile != "" {
+		return
+	}
+	pair := *c
+	pair.Task.Pairs = true
+	columns := k.columns(&pair)
+	head := table.Head(file, table.Options{Encoding: c.Data.Encoding, Header: c.Data.Header, Quotes: c.Data.Quotes, Known: columns})
+	names := append(head, nil)[0]
+	c.Task.Pairs = textColumn.Index(names) < 0 && columns[0].Index(names) >= 0 && columns[1].Index(names) >= 0
+}
 
 func (common) row(*Config) func(fields []string) error { return nil }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -43,6 +44,23 @@ func (k multiLabel) columns(c *Config) []table.Column {
 	return columns
 }
 
+// row refuses a number for each label of the file, such as 0, 1, 0, in place of the names of a row's labels.
+func (multiLabel) row(c *Config) func(fields []string) error {
+	return func(fields []string) error {
+		parts := strings.Split(fields[len(fields)-1], c.Task.Separator)
+		numbers := map[string]bool{}
+		for _, part := range parts {
+			if numbers[part] = true; !slices.Contains([]string{"0", "1", "0.0", "1.0", "false", "true"}, part) {
+				return nil
+			}
+		}
+		if len(numbers) < len(parts) {
+			return fmt.Errorf("the labels %.60q are a number for each label of the file: write the names of the row's labels", parts)
+		}
+		return nil
+	}
+}
+
 // learnLabels makes a task for one label per row one for several.
 func (c *Config) learnLabels() {
 	c.Task.Name, c.Task.Kind, c.Task.About = string(data.KindMultiLabel), data.KindMultiLabel, multiLabelKind.help
@@ -52,10 +70,11 @@ func (c *Config) learnLabels() {
 // rows sets the rule's Classes to the labels of the file, and adds their counts to the description.
 func (multiLabel) rows(c *Config, s *rows.Set) error {
 	trains, validates, names := map[string]int{}, map[string]int{}, map[string]bool{}
-	total, bare := 0, 0 // labels and rows without labels, in training
+	total, bare, most := 0, 0, 0 // labels and rows without labels, in training, and the most labels of a row
 	for i, counts := range []map[string]int{trains, validates} {
 		for answer := range []rows.Part{s.Train, s.Validation}[i].Answers() {
 			labels := c.Task.Labels(answer)
+			most = max(most, len(labels))
 			for _, label := range labels {
 				counts[label]++
 				names[label] = true
@@ -70,6 +89,9 @@ func (multiLabel) rows(c *Config, s *rows.Set) error {
 	if n := len(names); c.Task.Classes == nil && (n < 1 || n > maxClasses) {
 		return setting.Errorf("data file %q has %s, but needs 1 to %d different labels: set %s to the columns of texts and labels, and %s to what stands between labels",
 			c.Data.File, text.Count(n, "label"), maxClasses, setting.Path("data.columns"), setting.Path("task.separator"))
+	}
+	if joined, separator := severalLabels(slices.Sorted(maps.Keys(names))); c.Task.Classes == nil && joined != "" && most < 2 {
+		return setting.Errorf("data file %q: %.60q seems to be several labels: set %s to %q", c.Data.File, joined, setting.Path("task.separator"), separator)
 	}
 	if c.Task.Classes == nil {
 		c.Task.Classes = slices.Sorted(maps.Keys(names))

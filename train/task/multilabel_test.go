@@ -209,3 +209,17 @@ func TestPublishedLabels(t *testing.T) {
 	}
 	wantSame(t, must.Get(Open(folder))(t), must.Get(Open(dir))(t), texts...)
 }
+
+// TestLabelsOfOtherForms refuses rows whose labels would be learned as something else.
+func TestLabelsOfOtherForms(t *testing.T) {
+	for _, test := range []struct{ file, rows, want string }{
+		{"x.jsonl", `{"text": "a", "labels": [0, 1, 0]}` + "\n" + `{"text": "b", "labels": [1.0, 0.0, 0.0]}` + "\n", `the labels ["0" "1" "0"] are a number for each label of the file`},
+		{"x.csv", "a,\"[1, 1, 1]\"\n", `the labels ["1" "1" "1"] are a number`},
+		{"x.csv", "a,\"red, blue\"\nb,\"blue, red\"\nc,red\n", `seems to be several labels: set task.separator to ","`},
+	} {
+		c := withFile(t, "multilabel", test.file, strings.Repeat(test.rows, 12))
+		must.Refuse(New(c))(t, test.want)
+	}
+	names := withFile(t, "multilabel", "x.jsonl", strings.Repeat(`{"text": "a", "labels": [0, 1]}`+"\n"+`{"text": "b", "labels": ["red, blue", "blue, red"]}`+"\n", 12))
+	must.Get(New(names))(t).Close()
+}

@@ -62,14 +62,22 @@ func (answering) row(*Config) func(fields []string) error {
 	return func(fields []string) error {
 		_, context, _ := strings.Cut(fields[0], "\t")
 		context = strings.ReplaceAll(context, "\t", " ") // as in answers, which have tabs between them
+		var objects []struct {
+			Text  string
+			Start int `json:"answer_start"`
+		}
 		var squad struct {
 			Text   []string `json:"text"`
 			Starts []int    `json:"answer_start"`
 		}
-		if json.Unmarshal([]byte(fields[1]), &squad) != nil || !strings.HasPrefix(fields[1], "{") {
+		if strings.HasPrefix(fields[1], "[") && json.Unmarshal([]byte(fields[1]), &objects) == nil {
+			for _, object := range objects {
+				squad.Text, squad.Starts = append(squad.Text, object.Text), append(squad.Starts, object.Start)
+			}
+		} else if json.Unmarshal([]byte(fields[1]), &squad) != nil || !strings.HasPrefix(fields[1], "{") {
 			squad.Text = fields[1:2]
 			if len(fields) > 2 && strings.TrimSpace(fields[2]) != "" && strings.TrimSpace(fields[1]) != "" {
-				start, err := strconv.Atoi(strings.TrimSpace(fields[2]))
+				start, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(fields[2]), ".0")) // as pandas writes a column with gaps
 				if err != nil {
 					return fmt.Errorf("the answer's first character must be a whole number, got %.100q", fields[2])
 				}

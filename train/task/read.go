@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/heed-go/heed/data"
@@ -36,7 +37,23 @@ func ReadExamples(m *model.Model, files ...string) (examples []data.Example, not
 	// The file may have other columns than the run's.
 	c.Task.Texts, c.Task.Scored, c.Training.Loss, c.Data.TargetFile = 0, false, "", append(files, "")[1]
 	k.look(&c, files[0])
-	t, err := c.format(k).Read(&c.Data, judgeBytes, files[0], append(files, "")[1])
+	format, numbered := c.format(k), false
+	if check := format.Check; c.Opened() && c.Task.Classes != nil {
+		first := k.about().symbols // the words of a token have other tags, which need its name
+		format.Check = func(fields []string) (err error) {
+			if check != nil && !first {
+				err = check(fields)
+			}
+			if err == nil {
+				numbered = c.nameLabels(&fields[len(fields)-1]) || numbered
+			}
+			if first {
+				err = check(fields)
+			}
+			return err
+		}
+	}
+	t, err := format.Read(&c.Data, judgeBytes, files[0], append(files, "")[1])
 	if err != nil {
 		return nil, nil, err
 	}
@@ -46,6 +63,9 @@ func ReadExamples(m *model.Model, files ...string) (examples []data.Example, not
 	examples = make([]data.Example, t.Len())
 	for i := range examples {
 		examples[i] = data.Example{Source: t.Field(i, 0), Answer: t.Field(i, 1)}
+	}
+	if numbered {
+		notes = append(notes, fmt.Sprintf("%s: numbers stand for the model's labels: 0 is %s", files[0], c.Task.Classes[0]))
 	}
 	for _, note := range t.Notes {
 		notes = append(notes, files[0]+": "+note)
@@ -62,6 +82,25 @@ func ReadExamples(m *model.Model, files ...string) (examples []data.Example, not
 		notes = append(notes, fmt.Sprintf("the run was trained on %s: the score says nothing about other data", files[0]))
 	}
 	return examples, notes, nil
+}
+
+// nameLabels puts the model's labels in place of their numbers in an answer, and reports whether there are any.
+func (c *Config) nameLabels(answer *string) (numbered bool) {
+	separator := c.Task.Separator
+	if kindOf(c.Task.Kind).about().symbols {
+		separator = " "
+	}
+	labels := []string{*answer}
+	if separator != "" {
+		labels = strings.Split(*answer, separator)
+	}
+	for i, label := range labels {
+		if n, err := strconv.Atoi(label); err == nil && n >= 0 && n < len(c.Task.Classes) && !slices.Contains(c.Task.Classes, label) {
+			labels[i], numbered = c.Task.Classes[n], true
+		}
+	}
+	*answer = strings.Join(labels, separator)
+	return numbered
 }
 
 // noteAll passes notes about a file to Note.
@@ -104,6 +143,9 @@ func PredictFile(ctx context.Context, m *model.Model, file string, w io.Writer, 
 		return err
 	}
 	c.pairs(2)
+	if c.Opened() {
+		common{kindOf(c.Task.Kind).about()}.look(&c, file)
+	}
 	format := c.format(kindOf(c.Task.Kind))
 	records, err := table.Open(file, format.Inputs(&c.Data))
 	if err != nil {

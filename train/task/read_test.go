@@ -101,9 +101,9 @@ func TestPairs(t *testing.T) {
 	_, _, err = ReadExamples(task.Model, file, file)
 	must.Fail(t, err, "several texts per row must be columns of one file")
 
-	// Without Columns, a rule with Pairs reads the usual names.
+	// Without Columns, a file with the usual names of two texts has two.
 	c = withFile(t, "classification", "pairs.tsv", strings.Repeat("label\tpremise\thypothesis\nyes\ta\tb\nno\tb\tc\n", 30))
-	c.Task.Pairs, c.Data.SkipBad = true, true
+	c.Data.SkipBad = true
 	must.Have(t, made(t, c).DescribeData(), "columns: premise, hypothesis and label, named")
 	c.Task.Pairs, c.Data.Columns = false, []string{"1", "2", "3", "4"}
 	must.Refuse(New(c))(t, `data.columns must name 2 columns, the text and the label, got ["1" "2" "3" "4"]; for two texts per row, name three`)
@@ -136,6 +136,24 @@ func TestTabs(t *testing.T) {
 			}))
 		}
 	}
+	m.Config.Data.Columns = nil
+	classes := m.Config.Task.Classes
+	for last, want := range map[string]string{"1": classes[1], "0": classes[0], "99": "99", "-1": "-1", classes[1]: classes[1]} {
+		file := filepath.Join(t.TempDir(), "numbers.csv")
+		write(t, file, "text,label\na,"+last+"\n")
+		examples, notes, err := ReadExamples(m, file)
+		if named := last != want; err != nil || examples[0].Answer != want || named != strings.Contains(fmt.Sprint(notes), "numbers stand for the model's labels: 0 is "+classes[0]) {
+			t.Errorf("label %s: got %+v, %q, %v, want %s", last, examples, notes, err, want)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "pairs.csv")
+	write(t, file, "id,premise,hypothesis\n1,a,b\n")
+	must.Do(t, PredictFile(t.Context(), m, file, io.Discard, PredictOptions{}, nil, func(_ int, a Answer) []any {
+		if a.Input != "a\tb" {
+			t.Errorf("columns with the usual names of two texts: the input is %q", a.Input)
+		}
+		return nil
+	}))
 	if c := fromPublished(t, "classification", dir, ""); c.Task.Published.Tabs {
 		t.Error("a run that begins with a published model has Tabs")
 	}

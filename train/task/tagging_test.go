@@ -287,3 +287,15 @@ func TestTaggingSpans(t *testing.T) {
 		}
 	}
 }
+
+// Tags that are numbers stand for a published model's tags, before a token becomes words.
+func TestNumbersOfTags(t *testing.T) {
+	m := must.Get(Open(publishedFolder(t, "bert-tags")))(t)
+	m.Config.Task.Classes = []string{"O", "B-A", "I-A"}
+	file := filepath.Join(t.TempDir(), "rows.jsonl")
+	write(t, file, `{"tokens": ["a", "b.c"], "ner_tags": [0, 1]}`+"\n")
+	examples, _, err := ReadExamples(m, file)
+	if err != nil || examples[0].Answer != "O B-A I-A I-A" {
+		t.Errorf("got %+v, %v", examples, err)
+	}
+}
