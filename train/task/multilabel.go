@@ -70,11 +70,11 @@ func (c *Config) learnLabels() {
 // rows sets the rule's Classes to the labels of the file, and adds their counts to the description.
 func (multiLabel) rows(c *Config, s *rows.Set) error {
 	trains, validates, names := map[string]int{}, map[string]int{}, map[string]bool{}
-	total, bare, most := 0, 0, 0 // labels and rows without labels, in training, and the most labels of a row
+	total, bare, largest := 0, 0, 0 // labels and rows without labels, in training, and the most labels of a row
 	for i, counts := range []map[string]int{trains, validates} {
 		for answer := range []rows.Part{s.Train, s.Validation}[i].Answers() {
 			labels := c.Task.Labels(answer)
-			most = max(most, len(labels))
+			largest = max(largest, len(labels))
 			for _, label := range labels {
 				counts[label]++
 				names[label] = true
@@ -90,7 +90,7 @@ func (multiLabel) rows(c *Config, s *rows.Set) error {
 		return setting.Errorf("data file %q has %s, but needs 1 to %d different labels: set %s to the columns of texts and labels, and %s to what stands between labels",
 			c.Data.File, text.Count(n, "label"), maxClasses, setting.Path("data.columns"), setting.Path("task.separator"))
 	}
-	if joined, separator := severalLabels(slices.Sorted(maps.Keys(names))); c.Task.Classes == nil && joined != "" && most < 2 {
+	if joined, separator := severalLabels(slices.Sorted(maps.Keys(names))); c.Task.Classes == nil && joined != "" && largest < 2 {
 		return setting.Errorf("data file %q: %.60q seems to be several labels: set %s to %q", c.Data.File, joined, setting.Path("task.separator"), separator)
 	}
 	if c.Task.Classes == nil {
