@@ -75,8 +75,9 @@ func inFile(x layers.Tensor, p *layers.Params, t *testing.T, shape []int) []floa
 	for g := range groups {
 		for _, name := range x.Params {
 			values, n := floats(t, p.Get(name).Value), p.Get(name).Value.Shape()[0]
+			width := len(values) / n
 			for row := g * n / groups; row < (g+1)*n/groups; row++ {
-				rows = append(rows, values[row*len(values)/n:(row+1)*len(values)/n])
+				rows = append(rows, values[row*width:(row+1)*width])
 			}
 		}
 	}
