@@ -96,6 +96,9 @@ type paragraph struct {
 
 // questions returns the questions of an article or a paragraph of SQuAD, or nil if raw is neither.
 func questions(raw []byte) (rows []map[string]json.RawMessage) {
+	if !bytes.Contains(bytes.ToLower(raw), []byte("qas")) { // most files aren't SQuAD, and needn't be decoded twice
+		return nil
+	}
 	var article struct {
 		paragraph
 		Paragraphs []paragraph

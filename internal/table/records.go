@@ -189,12 +189,14 @@ func (r *Records) judge(fields []string) error {
 			return fmt.Errorf("%s is missing: the row has only %d (%s)", r.name(i), len(fields), r.form.separated())
 		}
 		field, c := fields[column], r.options.Known[i]
-		if texts, ok := elementsOf(field); ok && r.form.layout == delimited && (c.One || c.Several != "" || r.options.Tagged) {
-			var err error
-			if field, err = c.join(texts); err != nil {
-				return fmt.Errorf("%s has %w", r.name(i), err)
+		if r.form.layout == delimited && (c.One || c.Several != "" || r.options.Tagged) {
+			if texts, ok := elementsOf(field); ok {
+				var err error
+				if field, err = c.join(texts); err != nil {
+					return fmt.Errorf("%s has %w", r.name(i), err)
+				}
+				r.lists = true
 			}
-			r.lists = true
 		}
 		if strings.TrimSpace(field) == "" {
 			field = c.Several
