@@ -26,7 +26,7 @@ func (b *Model) LearnTransitions(tags []float64, starts []int, scores []float32,
 	if classes > maxTags {
 		return
 	}
-	ratios, least := ratios(tags, starts, classes), math.Inf(1)
+	ratios, least := logRatios(tags, starts, classes), math.Inf(1)
 	for step := range 11 {
 		weight := float64(step) / 10
 		x := make([]float64, len(ratios))
@@ -68,9 +68,9 @@ func (b *Model) readTransitions(text string) error {
 	return err
 }
 
-// ratios returns the logarithms of how much likelier each tag is after each other one than elsewhere. After each tag,
-// ten more symbols are counted, whose tags are as frequent as elsewhere.
-func ratios(tags []float64, starts []int, classes int) []float64 {
+// logRatios returns the logarithms of how much likelier each tag is after each other one than elsewhere. After each
+// tag, ten more symbols are counted, whose tags are as frequent as elsewhere.
+func logRatios(tags []float64, starts []int, classes int) []float64 {
 	counts, totals, rows := make([]float64, (classes+1)*classes), make([]float64, classes), make([]float64, classes+1)
 	for i := range len(starts) - 1 {
 		row := 0
@@ -111,19 +111,19 @@ func newChain(x []float64, classes int) *chain {
 func (c *chain) read(scores []float32) (sum float64) {
 	k := c.classes
 	c.forward = slices.Grow(c.forward[:0], len(scores))[:len(scores)]
-	for at := 0; at < len(scores); at += k {
-		now, largest, total := c.forward[at:at+k], slices.Max(scores[at:at+k]), 0.0
+	for begin := 0; begin < len(scores); begin += k {
+		now, largest, total := c.forward[begin:begin+k], slices.Max(scores[begin:begin+k]), 0.0
 		copy(now, c.factors[:k])
-		if at > 0 {
+		if begin > 0 {
 			clear(now)
-			for j, p := range c.forward[at-k : at] {
+			for j, p := range c.forward[begin-k : begin] {
 				for i, f := range c.factors[(j+1)*k:][:k] {
 					now[i] += p * f
 				}
 			}
 		}
 		for i := range now {
-			now[i] *= math.Exp(float64(scores[at+i] - largest))
+			now[i] *= math.Exp(float64(scores[begin+i] - largest))
 			total += now[i]
 		}
 		for i := range now {
@@ -156,17 +156,17 @@ func (c *chain) update(scores []float32) {
 	for i := range c.backward {
 		c.backward[i] = 1
 	}
-	for at := len(scores) - k; at >= 0; at -= k {
-		some, total, highest := scores[at:at+k], 0.0, 0.0
+	for begin := len(scores) - k; begin >= 0; begin -= k {
+		some, total, highest := scores[begin:begin+k], 0.0, 0.0
 		largest := slices.Max(some)
 		for i, s := range some {
-			p := c.forward[at+i] * c.backward[i]
+			p := c.forward[begin+i] * c.backward[i]
 			c.backward[i] *= math.Exp(float64(s - largest))
-			c.forward[at+i] = p
+			c.forward[begin+i] = p
 			total += p
 		}
 		for i := range some {
-			some[i] = float32(math.Log(max(c.forward[at+i]/total, leastProbability)))
+			some[i] = float32(math.Log(max(c.forward[begin+i]/total, leastProbability)))
 		}
 		for j := range c.next {
 			c.next[j] = 0
