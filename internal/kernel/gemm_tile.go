@@ -13,7 +13,7 @@ type gemmTile[F Float] struct {
 	tiles         int // number of tiles, at least 1
 	keep          int // 0 if C must not be read, otherwise 1
 	alpha, beta   F
-	ahead         unsafe.Pointer // AVX-512 prefetches from this address on, step bytes further for each column of A
+	ahead         unsafe.Pointer // AVX-512 prefetches from this address on, step bytes further for every four columns of A
 	step          uintptr
 }
 
@@ -113,7 +113,7 @@ func (g *gemmTiles[F]) oneByOne(t *gemmTile[F], a, c []F, rows int, slivers bool
 		t.tiles = 1
 		t.prefetch(t.b, 0)
 		if len(next) > 0 {
-			t.prefetch(next, 1)
+			t.prefetch(next, 4)
 			next = next[min(ld, len(next)):]
 		}
 		t.c = c[i*t.ldc:]
@@ -128,7 +128,8 @@ func (g *gemmTiles[F]) oneByOne(t *gemmTile[F], a, c []F, rows int, slivers bool
 	}
 }
 
-// prefetch has the tile read x ahead: for each column of A, the element that is step elements after the one before.
+// prefetch has the tile read x ahead: for every four columns of A, the element that is step elements after the one
+// before.
 func (t *gemmTile[F]) prefetch(x []F, step uintptr) {
 	t.ahead, t.step = unsafe.Pointer(&x[0]), step*unsafe.Sizeof(x[0])
 }

@@ -174,6 +174,11 @@ func (f frame) rowOf(r int) Mem {
 	return m
 }
 
+const (
+	unroll = 4       // columns of A in each turn of a loop
+	near   = 2 << 10 // most bytes from one row of B to the next that the processor prefetches by itself
+)
+
 // body writes the loop and the update of C for rows×vecs accumulators, and a return.
 func body(v vec, f frame, rows, vecs int, label string) {
 	Label(label)
@@ -194,39 +199,57 @@ func body(v vec, f frame, rows, vecs int, label string) {
 	ADDQ(f.ldc, c)
 	DECQ(left)
 	JNZ(LabelRef(label + "_ahead"))
-	ahead, step := GP64(), GP64()
+	column := func(u int) { // adds the products of one column of A with row u of B, counted from f.b
+		for i := range vecs {
+			m := Mem{Base: f.b, Disp: i * v.bytes}
+			if u > 0 {
+				m.Index, m.Scale = f.rsB, uint8(u)
+			}
+			v.load(m, bs[i])
+		}
+		for r := range rows {
+			x := v.reg(v.regs - 2 + r%2)
+			v.broadcast(f.rowOf(r), x)
+			for i := range vecs {
+				v.fma(bs[i], x, v.reg(r*vecs+i))
+			}
+		}
+		for g := range (rows + 4) / 5 {
+			ADDQ(f.cs, f.a[g])
+		}
+	}
+	CMPQ(f.rsB, U32(near))
+	JG(LabelRef(label + "_one"))
+	ahead := GP64()
 	if v.isa == "AVX512" { // AVX2 has no load to spare
 		MOVQ(Mem{Base: f.t, Disp: offAhead}, ahead)
-		MOVQ(Mem{Base: f.t, Disp: offStep}, step)
 	}
+	SUBQ(U8(unroll), f.k)
+	JL(LabelRef(label + "_few"))
 	Label(label + "_loop")
-	for i := range vecs {
-		v.load(Mem{Base: f.b, Disp: i * v.bytes}, bs[i])
-	}
-	for r := range rows {
-		x := v.reg(v.regs - 2 + r%2)
-		v.broadcast(f.rowOf(r), x)
-		for i := range vecs {
-			v.fma(bs[i], x, v.reg(r*vecs+i))
-		}
+	for range unroll / 2 {
+		column(0)
+		column(1)
+		LEAQ(Mem{Base: f.b, Index: f.rsB, Scale: 2}, f.b)
 	}
 	if v.isa == "AVX512" {
 		PREFETCHT1(Mem{Base: ahead})
-		ADDQ(step, ahead)
-	} else {
-		PREFETCHT0(Mem{Base: f.a[0], Index: f.cs, Scale: 8})
+		ADDQ(Mem{Base: f.t, Disp: offStep}, ahead)
 	}
+	SUBQ(U8(unroll), f.k)
+	JGE(LabelRef(label + "_loop"))
+	Label(label + "_few")
+	ADDQ(U8(unroll), f.k)
+	JZ(LabelRef(label + "_sum"))
+	Label(label + "_one")
+	column(0)
 	for i := range vecs {
-		if i == 0 || v.isa == "AVX512" {
-			PREFETCHT0(Mem{Base: f.b, Index: f.rsB, Scale: 8, Disp: i * v.bytes})
-		}
-	}
-	for g := range (rows + 4) / 5 {
-		ADDQ(f.cs, f.a[g])
+		PREFETCHT0(Mem{Base: f.b, Index: f.rsB, Scale: 8, Disp: i * v.bytes})
 	}
 	ADDQ(f.rsB, f.b)
 	DECQ(f.k)
-	JNZ(LabelRef(label + "_loop"))
+	JNZ(LabelRef(label + "_one"))
+	Label(label + "_sum")
 
 	// C = beta·C + alpha·acc. If keep is 0, C isn't read.
 	alpha, beta, mask, x := v.reg(v.regs-4), v.reg(v.regs-3), v.reg(v.regs-2), v.reg(v.regs-1)
