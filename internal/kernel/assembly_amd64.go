@@ -11,7 +11,8 @@ import (
 // assembly returns the instruction sets that have assembly, best first.
 func assembly() []*instructionSet {
 	avx2 := cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasBMI2
-	cache := secondCache()
+	cache, _ := dataCache(2)
+	_, ways := dataCache(1)
 	f64 := &body[float64]{vectorTable: vectorTable64(), tiles: gemmTiles[float64]{
 		rows: 6, cols: 8, heights: []int{6, 4, 3, 2, 1}, lanes: 4, depth: 256, band: gemmBand(cache, 6, 256*8), slab: 512,
 		tile: gemmTile64AVX2, packRows: gemmPackRows64AVX2, packTransposed: gemmPackTransposed64AVX2,
@@ -28,7 +29,7 @@ func assembly() []*instructionSet {
 				rows: 4, depth: 128, band: 480, slab: 528, tile: bfloat16TileAVX512, round: bfloat16RoundAVX2,
 			},
 			f32: &body[float32]{vectorTable: vectorTable32AVX512(), tiles: gemmTiles[float32]{
-				rows: 9, cols: 48, lanes: 16, depth: 512, band: gemmBand(cache, 9, 512*4), slab: 768, ahead: true,
+				rows: 9, cols: 48, lanes: 16, depth: 512, band: gemmBand(cache, 9, 512*4), slab: 768, ahead: true, collides: ways < 9,
 				tile: gemmTile32AVX512, packRows: gemmPackRows32AVX512, packTransposed: gemmPackTransposed32AVX2,
 			}},
 			f64:  f64, // mostly for gradient checks, for which AVX2 is fast enough

@@ -3,23 +3,30 @@
 package kernel
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-func TestSecondCache(t *testing.T) {
-	text, err := os.ReadFile("/sys/devices/system/cpu/cpu0/cache/index2/size")
-	if err != nil {
-		t.Skip("this system doesn't tell the size of the second cache")
+func TestDataCache(t *testing.T) {
+	number := func(index int, name, unit string) int {
+		text, err := os.ReadFile(fmt.Sprintf("/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, name))
+		if err != nil {
+			t.Skip("this system doesn't tell its caches")
+		}
+		n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(string(text)), unit))
+		if err != nil {
+			t.Skipf("the %s %q isn't a number of %q", name, text, unit)
+		}
+		return n
 	}
-	want, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(string(text)), "K"))
-	if err != nil {
-		t.Skipf("the size %q has another form than 1024K", text)
-	}
-	if got := secondCache(); got != want<<10 {
-		t.Errorf("the second cache has %d bytes, want %d", got, want<<10)
+	for level, index := range map[uint32]int{1: 0, 2: 2} {
+		want, wantWays := number(index, "size", "K")<<10, number(index, "ways_of_associativity", "")
+		if size, ways := dataCache(level); size != want || ways != wantWays {
+			t.Errorf("cache %d has %d bytes and %d ways, want %d and %d", level, size, ways, want, wantWays)
+		}
 	}
 }
 

@@ -50,24 +50,22 @@ func TestGemmBlocksKeepBits(t *testing.T) {
 
 func testGemmBlocksKeepBits[F Float](t *testing.T) {
 	g := &bodyOf[F]().tiles
-	band, slab := g.band, g.slab
-	t.Cleanup(func() { g.band, g.slab = band, slab })
-	const m, n, k = 130, 200, 600
-	a, b := normals[F](1, m*k), normals[F](2, k*n)
+	own := *g
+	t.Cleanup(func() { *g = own })
+	const m, n, k, lda = 130, 400, 600, 1024 // rows of A begin in the same set of the first cache
+	a, b := normals[F](1, k*lda), normals[F](2, k*n)
 	for _, transA := range []bool{false, true} {
-		lda := k
-		if transA {
-			lda = m
-		}
 		var want []F
-		for _, sizes := range [][2]int{{band, slab}, {g.rows, g.cols}, {5 * g.rows, 2 * g.cols}} {
-			g.band, g.slab = sizes[0], sizes[1]
-			c := make([]F, m*n)
-			Gemm(2, transA, false, m, n, k, 1, a, lda, b, n, 0, c, n)
-			if want == nil {
-				want = c
-			} else if !slices.Equal(c, want) {
-				t.Errorf("band %d, slab %d, A transposed: %t: the bits differ from those of band %d, slab %d", g.band, g.slab, transA, band, slab)
+		for _, sizes := range [][2]int{{own.band, own.slab}, {g.rows, g.cols}, {5 * g.rows, 4 * g.cols}} {
+			for _, collides := range []bool{false, true} {
+				g.band, g.slab, g.collides = sizes[0], sizes[1], collides
+				c := make([]F, m*n)
+				Gemm(2, transA, false, m, n, k, 1, a, lda, b, n, 0, c, n)
+				if want == nil {
+					want = c
+				} else if !slices.Equal(c, want) {
+					t.Errorf("band %d, slab %d, collides %t, A transposed: %t: the bits differ from those of band %d, slab %d", g.band, g.slab, collides, transA, own.band, own.slab)
+				}
 			}
 		}
 	}

@@ -26,6 +26,7 @@ type gemmTiles[F Float] struct {
 	band       int   // most rows of C per pass over packed columns of B; their part of A stays in the cache
 	slab       int   // most columns of C in one block
 	ahead      bool  // whether tile reads ahead: see gemmTile.prefetch
+	collides   bool  // whether a tile has more rows than a set of the first cache holds lines
 	tile       func(t *gemmTile[F])
 
 	// These functions copy to a panel; they are nil without assembly. The distances between rows, ldd and lds, are in

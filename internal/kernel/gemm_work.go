@@ -162,15 +162,15 @@ func (w *gemmWork[F]) block(s *gemmScratch[F], item, i0, i1, j0, j1 int) {
 }
 
 // copiesA reports whether to copy the rows of A for a pass over cols columns of B. A copy pays off in two cases: a tile
-// reads more rows of A that begin in the same set of the first cache than the 8 that the set holds, or A is transposed,
-// so that a tile reads a part of each of many lines.
+// reads more rows of A that begin in the same set of the first cache than the set holds, or A is transposed, so that a
+// tile reads a part of each of many lines.
 func (w *gemmWork[F]) copiesA(cols int) bool {
 	g := &w.body.tiles
 	if w.transA {
 		return g.packRows != nil && cols*w.lda >= 1<<16
 	}
 	const least = 4 // tiles in a row for which copying rows of A costs little beside the products
-	return cols >= least*g.cols && w.lda%(1<<10) == 0 && g.rows > 8
+	return cols >= least*g.cols && w.lda%(1<<10) == 0 && g.collides
 }
 
 // copyA copies rows×t.k elements of A, which starts at a. If A is transposed, the copy consists of slivers: see
