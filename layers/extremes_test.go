@@ -110,7 +110,7 @@ func trying[C any](valid C, build func(r *trial, c C) *G.Node) extremes.Case {
 }
 
 func TestExtremes(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	self := func(r *trial, a attention) *G.Node {
 		x := r.in(2, 3, 4)
 		return got(a.Forward(r.b, x, x, x, layers.Mask{}))

@@ -185,7 +185,7 @@ func content(t *testing.T, path string) string {
 // A run that ends early, at any step, and resumes has the same history, parameters and checkpoint as an uninterrupted
 // run. The last of the 20 steps of an epoch is short.
 func TestResumeAnywhere(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	t.Parallel()
 	dir := t.TempDir()
 	problem := func() train.Problem {

@@ -16,7 +16,7 @@ import (
 )
 
 func TestExtremes(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	// fit calls set to change the problem and the setup. Then it trains, and returns the losses and the parameters.
 	fit := func(set func(p *train.Problem, c *setup)) ([]float64, error) {
 		p := digits(t, 1)

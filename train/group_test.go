@@ -347,7 +347,7 @@ func TestGroupWithoutCheckpoint(t *testing.T) {
 
 // If one process is interrupted, all processes end at the same step. Another number of processes can then resume.
 func TestGroupInterrupted(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	t.Parallel()
 	run := func(size int, checkpoint string, resume bool, change func(p *process, rank int)) []outcome {
 		return fitAll(t, newLocal(size, 0), func(rank int) process {
@@ -418,7 +418,7 @@ func TestGroupInterrupted(t *testing.T) {
 
 // If any call of a Group fails, all processes end with an error, and none waits forever.
 func TestGroupBreaks(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	t.Parallel()
 	run := func(failAt int64) (*local, []outcome) {
 		group := newLocal(4, failAt)

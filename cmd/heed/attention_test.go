@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -25,6 +26,7 @@ func trained(t *testing.T, name string) (dir, input string) {
 }
 
 func TestAttentionFiles(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	dir, input := trained(t, "dates")
 	base := t.TempDir()

@@ -59,7 +59,7 @@ func outcome(t *testing.T, page string, call []string) called {
 // same bytes. There are two exceptions: times and seconds may differ, and an unfinished run accepts the weights of an
 // earlier check. Nearly every flipped byte of a file that the run depends on is an error.
 func TestDamagedFiles(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	t.Parallel()
 	const ways = 6
 	every := 40
@@ -259,7 +259,7 @@ func TestDamagedFiles(t *testing.T) {
 // Without one of its files, a run does the same as with it, or the error names the file. If the error advises to resume
 // the run, this restores the file.
 func TestMissingFiles(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	t.Parallel()
 	base := t.TempDir()
 	dir, whole, unfinished, page := filepath.Join(base, "run"), filepath.Join(base, "whole"), filepath.Join(base, "unfinished"), filepath.Join(base, "page.html")

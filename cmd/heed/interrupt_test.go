@@ -81,7 +81,7 @@ func TestInterruptAndResume(t *testing.T) {
 
 // A signal ends training between two steps, with its status and message.
 func TestSignals(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows can't send these signals")
@@ -176,7 +176,7 @@ func whole(dir string) error {
 // During a run, and after a kill at any moment, the run's files are complete and belong together. The resumed run ends
 // with the same bytes.
 func TestKillAndResume(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	t.Parallel()
 	kills := 12
 	if testing.Short() {
@@ -241,7 +241,7 @@ func TestKillAndResume(t *testing.T) {
 
 // If a file can't be written, at the start or later, training ends with an error and can be resumed.
 func TestFilesThatCantBeWritten(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	t.Parallel()
 	want := ran(t, "--task=copy")
 	for _, file := range []string{runfolder.CheckpointFile, runfolder.WeightsFile, runfolder.HistoryFile, runfolder.TimesFile, runfolder.SummaryFile} {

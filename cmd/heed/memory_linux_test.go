@@ -21,7 +21,7 @@ import (
 // The memory estimate of heed train is within a factor of 1.3 of the peak resident memory. The variable
 // HEED_TEST_MEMORY, which .ci/memory sets, runs all cases; otherwise only the quick ones run.
 func TestMemoryEstimate(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.txt")
 	write(t, text, strings.Repeat("The quick brown fox jumps over the lazy dog; 0123456789!\n", 1<<13))
@@ -111,6 +111,7 @@ func TestRowsMemory(t *testing.T) {
 // A model that needs more memory than ulimit allows is an error, and a small model trains within the limit. The limits
 // leave enough for the heap's tables and the threads' stacks; without that, Go would crash with a stack trace.
 func TestMemoryLimits(t *testing.T) {
+	testseed.Proof(t)
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}

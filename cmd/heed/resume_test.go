@@ -22,7 +22,7 @@ import (
 // If --max-epochs or --patience is raised, a run continues, finished or not. It ends with the same bytes as a run that
 // had these values from the start.
 func TestRaise(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	t.Parallel()
 	base := t.TempDir()
 	for _, test := range []struct {

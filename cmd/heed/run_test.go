@@ -210,6 +210,7 @@ func TestStartFrom(t *testing.T) {
 // heed predict works with a model that a Go program trained on a rule of its own. heed eval doesn't: only that program
 // can make the rule's data.
 func TestOwnRule(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	rule := data.Rule{
 		Name: "flip", Kind: data.KindTagging, Alphabet: "01", MaxLen: 12, Example: "0110",

@@ -18,7 +18,7 @@ import (
 
 // A second training in the same folder fails and changes nothing. A killed training doesn't lock the folder.
 func TestOneWriter(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	t.Parallel()
 	base := t.TempDir()
 	flags := func(dir string) []string {
@@ -58,7 +58,7 @@ func TestOneWriter(t *testing.T) {
 // If two trainings use one folder at the same time, one of them fails. The folder is the same as if the other had run
 // alone.
 func TestPairsOfWriters(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	t.Parallel()
 	pairs := 6
 	if testing.Short() {

@@ -41,7 +41,7 @@ var long = flag.Int("long", 1<<15, "size in bytes of the texts of TestLongWords"
 // TestLongWords encodes long texts without a space. It fails if a text takes too many steps per byte. To find work that
 // isn't counted as steps, look at the times for texts of 1 MB: go test -v -run LongWords -long 1000000.
 func TestLongWords(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	random := func(alphabet string) string {
 		var s strings.Builder

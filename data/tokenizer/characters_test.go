@@ -46,7 +46,7 @@ type characterFile struct {
 // TestCharacters compares the ids, parts of the text and decoded text of texts with all characters, with the reference
 // library's.
 func TestCharacters(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	var file characterFile
 	readGzip(t, *everyCharacter, &file)
 	for _, part := range file.Parts {

@@ -12,7 +12,7 @@ import (
 // TestArithmeticOfEachBody runs tests of exported functions with each instruction set. On their own, these tests use
 // only the best one.
 func TestArithmeticOfEachBody(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	eachSet(t, func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T){
 			"masked softmax": TestMaskedSoftmax, "softmax is stable": TestSoftmaxIsStable, "softmax's gradient": TestSoftmaxGrad,

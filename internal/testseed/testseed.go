@@ -1,10 +1,11 @@
-// Package testseed has the seed and the number of cases for tests that draw random cases, skips slow tests with
-// -short, and keeps the files of tests in memory. It defines the flags -seed and -cases of the test binary.
+// Package testseed has the seed and the number of cases for tests that draw random cases, skips slow tests with -short
+// and slow proofs, and keeps the files of tests in memory. It defines the flags -seed and -cases of the test binary.
 package testseed
 
 import (
 	"flag"
 	"math/rand/v2"
+	"os"
 	"testing"
 )
 
@@ -26,6 +27,16 @@ func Slow(t *testing.T) {
 	t.Helper()
 	if testing.Short() && !Race {
 		t.Skip("this test is slow: run it without -short")
+	}
+}
+
+// Proof skips a test that tries every file, key, number or moment of something, which takes seconds. With the
+// environment variable HEED_PROOFS it runs, as in .ci/run, and also under the race detector.
+func Proof(t *testing.T) {
+	t.Helper()
+	Slow(t)
+	if os.Getenv("HEED_PROOFS") == "" && !Race {
+		t.Skip("this is a slow proof: run it with HEED_PROOFS=1")
 	}
 }
 

@@ -7,11 +7,13 @@ import (
 
 	"github.com/heed-go/heed/internal/extremes"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
 
 func TestExtremes(t *testing.T) {
+	testseed.Proof(t)
 	p := must.Get(layers.NewParams(tensor.Float32, 1))(t)
 	model := layers.ModelConfig{Vocab: 5, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 8}}
 	decoder := must.Get(layers.NewDecoder(p, model))(t)

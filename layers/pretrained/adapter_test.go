@@ -32,6 +32,7 @@ func eachAdapter(t *testing.T, do func(t *testing.T, r reference, m *Model, a *l
 // TestAdapterLogits compares the outputs with an adapter and of the merged model with the reference library's. A saved
 // adapter must open with the same bits.
 func TestAdapterLogits(t *testing.T) {
+	testseed.Slow(t)
 	eachAdapter(t, func(t *testing.T, r reference, m *Model, a *layers.Adapter, expected values) {
 		want, x := expected.floats("logits"), r.batch()
 		compare(t, "with the adapter", m.run(t, x, &layers.Build{Adapter: a}), want, 1e-9, 0)
@@ -49,7 +50,7 @@ func TestAdapterLogits(t *testing.T) {
 
 // TestAdapterGradients compares the gradients of all parameters of an adapter with the reference library's.
 func TestAdapterGradients(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	eachAdapter(t, func(t *testing.T, r reference, m *Model, a *layers.Adapter, expected values) {
 		table := must.Get(m.adapterTensors(m.Params, a))(t)
 		for i := range table {

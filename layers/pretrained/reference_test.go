@@ -13,6 +13,7 @@ import (
 
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -197,6 +198,7 @@ func TestLogits(t *testing.T) {
 // TestGradients compares the loss and its gradients for all parameters with the reference library's. The table of names
 // maps our gradients to the published tensors.
 func TestGradients(t *testing.T) {
+	testseed.Slow(t)
 	each(t, func(t *testing.T, r reference) {
 		m := r.open(t, tensor.Float64)
 		r.compareGradients(t, m, &layers.Build{}, r.values, m.Params, must.Get(m.tensors(m.Params))(t))
@@ -324,6 +326,7 @@ func (r reference) compareAnswers(t *testing.T, m *Model, x batch) {
 
 // TestSave checks that a saved model opens with the same bits and the same configuration.
 func TestSave(t *testing.T) {
+	testseed.Slow(t)
 	each(t, func(t *testing.T, r reference) {
 		m := r.open(t, tensor.Float64)
 		dir := filepath.Join(t.TempDir(), r.name)

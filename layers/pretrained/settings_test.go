@@ -93,7 +93,7 @@ func effects(key string, bases []base, read func(string) (any, error)) (changes,
 // TestEveryKey checks that each key of the reference libraries is read, has a reason for being without effect, or is
 // refused except with its default. With -v, it prints how many keys are of each kind.
 func TestEveryKey(t *testing.T) {
-	testseed.Slow(t)
+	testseed.Proof(t)
 	lists, seen := referenceKeys(t), map[string]bool{}
 	check := func(title string, list []string, files []string, read func(string) (any, error), tables ...string) {
 		t.Helper()

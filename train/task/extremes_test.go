@@ -9,6 +9,7 @@ import (
 	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/extremes"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/pretrained"
 	"github.com/heed-go/heed/train"
@@ -16,6 +17,7 @@ import (
 )
 
 func TestExtremes(t *testing.T) {
+	testseed.Proof(t)
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/pretrained"
 	"github.com/heed-go/heed/train"
@@ -248,6 +249,7 @@ func TestScoreText(t *testing.T) {
 
 // Every architecture of package pretrained must open with its tokenizer, answer and show its attention.
 func TestEveryArchitecture(t *testing.T) {
+	testseed.Slow(t)
 	entries := must.Get(os.ReadDir("../../layers/pretrained/testdata"))(t)
 	kinds := map[data.Kind]int{}
 	for _, e := range entries {
