@@ -41,6 +41,11 @@ func gemmBatch[F Float](cores int, p *gemmProduct[F]) {
 	w := take[gemmWork[F]](&body.products)
 	w.body = body
 	w.gemmProduct = *p
+	if p.turns(&body.tiles) {
+		c := takeSpare[F](p.m * p.n)
+		defer putSpare(c)
+		w.turn(*c)
+	}
 	w.divide(workers(cores))
 	parallelRun(cores, w.tasks(), w, w.work() >= gemmWakeWork)
 	*w = gemmWork[F]{}

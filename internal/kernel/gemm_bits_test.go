@@ -8,7 +8,7 @@ import (
 )
 
 // gemmShapes lists count, m, n and k of products that cover all ways of dividing the work.
-var gemmShapes = [][4]int{{1, 200, 40, 70}, {1, 520, 70, 33}, {1, 32, 32, 768}, {1, 300, 260, 600}, {48, 64, 64, 32}, {64, 16, 16, 16}, {3, 100, 90, 80}}
+var gemmShapes = [][4]int{{1, 200, 40, 70}, {1, 35, 313, 600}, {1, 15, 150, 300}, {1, 520, 70, 33}, {1, 32, 32, 768}, {1, 300, 260, 600}, {48, 64, 64, 32}, {64, 16, 16, 16}, {3, 100, 90, 80}}
 
 func TestGemmSameBits(t *testing.T) {
 	eachBody(t, testGemmSameBits[float32], testGemmSameBits[float64])

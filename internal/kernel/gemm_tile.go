@@ -59,14 +59,20 @@ func (g *gemmTiles[F]) transpose(dst, src []F, ld, cols, k int) {
 	if cols%g.lanes != 0 {
 		clear(dst)
 	}
+	g.transposeTo(dst, g.cols, src, ld, cols, k)
+}
+
+// transposeTo copies the transpose of src, which has cols rows of k elements, to dst. ld and ldd are the distances
+// between their rows.
+func (g *gemmTiles[F]) transposeTo(dst []F, ldd int, src []F, ld, cols, k int) {
 	j0, p0 := 0, 0
 	if g.packTransposed != nil {
 		size := unsafe.Sizeof(src[0])
 		lanes := int(32 / size)
 		j0, p0 = cols/lanes*lanes, k/lanes*lanes
 		if j0 > 0 && p0 > 0 {
-			_ = src[(j0-1)*ld+p0-1]
-			g.packTransposed(unsafe.Pointer(&dst[0]), uintptr(g.cols)*size, unsafe.Pointer(&src[0]), uintptr(ld)*size, j0/lanes, p0/lanes)
+			_, _ = dst[(p0-1)*ldd+j0-1], src[(j0-1)*ld+p0-1]
+			g.packTransposed(unsafe.Pointer(&dst[0]), uintptr(ldd)*size, unsafe.Pointer(&src[0]), uintptr(ld)*size, j0/lanes, p0/lanes)
 		}
 	}
 	for j := range cols {
@@ -75,7 +81,7 @@ func (g *gemmTiles[F]) transpose(dst, src []F, ld, cols, k int) {
 			from = p0
 		}
 		for p := from; p < k; p++ {
-			dst[p*g.cols+j] = src[j*ld+p]
+			dst[p*ldd+j] = src[j*ld+p]
 		}
 	}
 }

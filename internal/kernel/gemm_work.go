@@ -10,6 +10,8 @@ type gemmWork[F Float] struct {
 	colStep int // columns per block of C
 	items   int // products per task
 	depth   int // terms per run
+
+	turned gemmProduct[F] // the product whose transpose this is; its count is 0 if there is none
 }
 
 // divide chooses the blocks. If there is enough work, each worker gets several tasks, so that no worker waits long for
@@ -154,7 +156,11 @@ func (w *gemmWork[F]) block(s *gemmScratch[F], item, i0, i1, j0, j1 int) {
 				}
 			}
 			if p+t.k == w.k {
-				w.finishBlock(w.body, item, i0+i, i0+i+some, j0, j1)
+				if w.turned.count > 0 {
+					w.turnBack(i0+i, i0+i+some, j0, j1)
+				} else {
+					w.finishBlock(w.body, item, i0+i, i0+i+some, j0, j1)
+				}
 			}
 		}
 	}

@@ -29,6 +29,7 @@
 //	gemm.go                  the exported functions
 //	gemm_product.go          checks the operands; adds a bias, applies an activation, … to a product's blocks
 //	gemm_work.go             divides C into blocks, and computes each
+//	gemm_turn.go             products with few rows of A, computed as their transpose
 //	gemm_tile.go             the tiles of a block, and the packing of A and B
 //	gemm_portable.go         a tile in Go
 //	cache_amd64.go           the size of the second cache, which a block's rows of A half fill
