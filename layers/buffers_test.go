@@ -98,7 +98,7 @@ func logitsOf(t testing.TB, p *layers.Params, block layers.BlockConfig, position
 // TestBuffersChangeNoBit runs graphs for three lengths, for training and evaluation, in random order with the same
 // Buffers, which fill freed memory with NaN. Each graph returns the same bits as a graph without Buffers.
 func TestBuffersChangeNoBit(t *testing.T) {
-	testseed.Proof(t)
+	testseed.Slow(t)
 	t.Parallel()
 	attention := layers.AttentionConfig{Heads: 2, Dropout: 0.2}
 	blocks := map[string]layers.BlockConfig{

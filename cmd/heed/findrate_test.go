@@ -15,7 +15,7 @@ import (
 
 // heed train --find-rate names the rate that it finds, draws the losses, and makes no run folder.
 func TestFindRate(t *testing.T) {
-	testseed.Proof(t)
+	testseed.Slow(t)
 	t.Chdir(t.TempDir())
 	const picture = "learning-rate.png"
 	out := succeed(t, small("--task=copy", "--batch-size=4", "--dim=8", "--find-rate")...)

@@ -18,7 +18,7 @@ import (
 
 // A second training in the same folder fails and changes nothing. A killed training doesn't lock the folder.
 func TestOneWriter(t *testing.T) {
-	testseed.Proof(t)
+	testseed.Slow(t)
 	t.Parallel()
 	base := t.TempDir()
 	flags := func(dir string) []string {

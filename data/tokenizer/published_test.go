@@ -176,7 +176,7 @@ func (f *family) compare(c familyText, before string) error {
 // TestCuts gives tokenizers a maximum length, and compares their Inputs with the reference library's. Some Inputs can't
 // be cut.
 func TestCuts(t *testing.T) {
-	testseed.Proof(t)
+	testseed.Slow(t)
 	var cases []struct {
 		Family        string
 		Texts         []string

@@ -97,14 +97,14 @@ func (g *gemmTiles[F]) sliversSize(rows, k int) int { return rows*k + (rows/g.ro
 // in which the tile's elements lie side by side, column by column. So a tile reads whole lines of the cache, one after
 // the other.
 func (g *gemmTiles[F]) packSlivers(dst, a []F, lda, rows, k int) {
-	const most = 8 // rows of a at a time, so that their lines are in the cache for the next sliver
+	const group = 8 // rows of a at a time, so that their lines are in the cache for the next sliver
 	size := unsafe.Sizeof(a[0])
 	_, _ = dst[g.sliversSize(rows, k)-1], a[(k-1)*lda+rows-1]
-	for p := 0; p < k; p += most {
+	for p := 0; p < k; p += group {
 		from := 0
 		for i, height := 0, 0; i < rows; i += height {
 			height, _ = g.next(rows - i)
-			g.packRows(unsafe.Pointer(&dst[from+p*height]), uintptr(height)*size, unsafe.Pointer(&a[p*lda+i]), uintptr(lda)*size, min(most, k-p), height)
+			g.packRows(unsafe.Pointer(&dst[from+p*height]), uintptr(height)*size, unsafe.Pointer(&a[p*lda+i]), uintptr(lda)*size, min(group, k-p), height)
 			from += height*k + gemmGap
 		}
 	}

@@ -16,7 +16,6 @@ func (w *gemmWork[F]) turn(c []F) {
 	w.m, w.n = p.n, p.m
 	w.a, w.b, w.c = p.b, p.a, c
 	w.lda, w.ldb, w.ldc = p.ldb, p.lda, p.m
-	w.finish = nil
 }
 
 // turnBack copies rows i0 to i1 and columns j0 to j1 to the product whose transpose this is, and finishes them there.

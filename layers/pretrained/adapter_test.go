@@ -50,7 +50,7 @@ func TestAdapterLogits(t *testing.T) {
 
 // TestAdapterGradients compares the gradients of all parameters of an adapter with the reference library's.
 func TestAdapterGradients(t *testing.T) {
-	testseed.Proof(t)
+	testseed.Slow(t)
 	eachAdapter(t, func(t *testing.T, r reference, m *Model, a *layers.Adapter, expected values) {
 		table := must.Get(m.adapterTensors(m.Params, a))(t)
 		for i := range table {

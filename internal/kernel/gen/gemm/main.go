@@ -75,8 +75,8 @@ func tile(v vec) {
 	if v.bits == 64 {
 		shift = 3
 	}
-	most := v.heights[len(v.heights)-1]
-	for g := range (most + 4) / 5 {
+	tallest := v.heights[len(v.heights)-1]
+	for g := range (tallest + 4) / 5 {
 		f.a = append(f.a, GP64())
 		if g == 0 {
 			field(offA, f.a[0])
@@ -85,7 +85,7 @@ func tile(v vec) {
 	field(offRSA, f.rs)
 	SHLQ(shift, f.rs)
 	LEAQ(Mem{Base: f.rs, Index: f.rs, Scale: 2}, f.rs3)
-	f.baseRows(most)
+	f.baseRows(tallest)
 	field(offCSA, f.cs)
 	SHLQ(shift, f.cs)
 	field(offB, f.b)
