@@ -330,7 +330,8 @@ var flagOf = map[string]string{
 }
 
 // wrongFlag turns a *model.ConfigError into a usageError that names flags instead of settings. It returns other errors
-// unchanged. If given isn't nil, it decides between flags that set the same value.
+// unchanged. If given isn't nil, it decides between flags that set the same value, and a command that reads one column
+// has the flag --column.
 func wrongFlag(err error, given *pflag.FlagSet) error {
 	var wrong *model.ConfigError
 	if !errors.As(err, &wrong) {
@@ -339,6 +340,9 @@ func wrongFlag(err error, given *pflag.FlagSet) error {
 	return usagef("%s", wrong.Message(func(path string) string {
 		if flag, ok := strings.CutSuffix(path, "_units"); ok && given != nil && given.Changed("units") && !given.Changed(strings.TrimPrefix(flag, "data.")+"-units") {
 			return "--units"
+		}
+		if path == "data.columns" && given != nil && given.Lookup("column") != nil {
+			return "--column"
 		}
 		return cmp.Or(flagOf[path], "--"+strings.ReplaceAll(path[strings.LastIndex(path, ".")+1:], "_", "-"))
 	}))

@@ -128,7 +128,7 @@ func (e *embedding) embed(cmd *cobra.Command, m *model.Model, texts []string, v 
 	}
 	switch {
 	case e.path != "":
-		return wrongFlag(task.EmbedFile(cmd.Context(), m, e.path, v.write), nil)
+		return wrongFlag(task.EmbedFile(cmd.Context(), m, e.path, v.write), cmd.Flags())
 	case len(texts) > 0:
 		return write(texts)
 	}

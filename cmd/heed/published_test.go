@@ -245,6 +245,10 @@ func TestEmbed(t *testing.T) {
 	dir = apart
 	prints(t, printed, "embed", dir, "first text", "second")
 	prints(t, "3 4\n", "tokenize", dir, "ab", "--ids")
+	for _, call := range []string{"embed " + dir, "search " + dir + " a", "rank " + pairModels + "bert-cross a"} {
+		wide := newFile(t, "wide.csv", "id,title,body\n1,a,b\n")
+		rejected(t, heed(append(strings.Fields(call), "--data", wide)...), 2, "choose the text, as in --column body if")
+	}
 	for args, want := range map[string]string{
 		"predict DIR a":                   "has no answers: use heed embed, or heed search to find the rows of a file; if the model has a head, architectures in its config.json must name it",
 		"embed DIR a --data ROWS":         "as arguments or with --data, not both",

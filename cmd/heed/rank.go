@@ -78,7 +78,7 @@ func (r *ranking) run(cmd *cobra.Command, dir, query string, texts []string) err
 		})
 	}
 	if err != nil {
-		return wrongFlag(err, nil)
+		return wrongFlag(err, cmd.Flags())
 	}
 	line, end := wait(cmd, "Ranking")
 	m.Progress = line.counts(false)

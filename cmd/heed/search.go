@@ -97,7 +97,7 @@ func (s *searching) run(cmd *cobra.Command, dir string, queries []string) error 
 	m.Config.Data, m.Progress, m.Note = s.settings(), line.counts(true), noting(cmd)
 	found, err := task.OpenSearch(cmd.Context(), m, s.path)
 	if err != nil {
-		return wrongFlag(err, nil)
+		return wrongFlag(err, cmd.Flags())
 	}
 	found.Ranker, m.Progress = ranker, nil
 	end()

@@ -218,7 +218,7 @@ func manyColumns(first, names []string, o Options) error {
 	for _, column := range example {
 		name := strings.TrimSpace(first[column])
 		_, twice := columnNamed(first, name)
-		if _, err := strconv.Atoi(name); err != nil && twice == nil && name != "" && len(name) <= 30 && !strings.ContainsFunc(name, isOdd) {
+		if twice == nil && mayName(name) {
 			byName = append(byName, name)
 		}
 		byNumber = append(byNumber, strconv.Itoa(column+1))

@@ -75,8 +75,9 @@ func (f form) named() string {
 
 // shape is what the first rows of a TSV or CSV file have in common.
 type shape struct {
-	above    int  // number of rows above the header, or above the first row
-	usual    int  // number of fields that most rows have; 0 if it isn't known
-	rowNames bool // the first column has names of rows, for which the header has no field
-	quoted   bool // TSV with fields in quotes, which is read as CSV with tabs
+	above    int    // number of rows above the header, or above the first row
+	usual    int    // number of fields that most rows have; 0 if it isn't known
+	rowNames bool   // the first column has names of rows, for which the header has no field
+	quoted   bool   // TSV with fields in quotes, which is read as CSV with tabs
+	titles   string // the fields of a first row that looks like a header of unknown names; empty if it doesn't
 }

@@ -267,6 +267,9 @@ func (r *Records) Notes() (notes []string) {
 	case f.above > 0:
 		notes = append(notes, "left out the first line, which names the separator")
 	}
+	if f.titles != "" && r.header == nil && r.options.Header == "" {
+		notes = append(notes, fmt.Sprintf("line %d is read as a row, but looks like a header: %s; with header yes, it is one", r.first.line, f.titles))
+	}
 	if f.rowNames {
 		notes = append(notes, "the first column has names of rows, because the header has one field less than every row")
 	}

@@ -84,6 +84,9 @@ func (f *form) look(start []byte, cut bool, o Options) {
 			f.usual = n
 		}
 	}
+	if header < 0 && f.usual == len(found[0]) && titles(found) {
+		f.titles = listed(found[0])
+	}
 	rows := len(found) - 1
 	distinct := full && rows > 1 && len(names) == rows
 	f.rowNames = o.Header != "no" && counts[len(found[0])+1] == rows && (distinct || numbered)
@@ -114,6 +117,38 @@ func quoted(found [][]string) bool {
 		}
 	}
 	return false
+}
+
+// titles reports whether the first row looks like a header: all of its fields may be names, and there is a column where
+// hardly any other field may be one, because they are numbers or have several words.
+func titles(found [][]string) bool {
+	first := found[0]
+	if len(found) < 3 || slices.ContainsFunc(first, func(s string) bool { return !mayName(s) }) {
+		return false
+	}
+	for column := range first {
+		names, others := 0, 0
+		for _, row := range found[1:] {
+			switch {
+			case column >= len(row) || row[column] == "":
+			case mayName(row[column]):
+				names++
+			default:
+				others++
+			}
+		}
+		if others > 1 && 10*names <= others {
+			return true
+		}
+	}
+	return false
+}
+
+// mayName reports whether a field may be the name of a column: it is a short word, and no number.
+func mayName(s string) bool {
+	s = strings.TrimSpace(s)
+	_, err := strconv.ParseFloat(s, 64)
+	return err != nil && s != "" && len(s) <= 30 && !strings.ContainsFunc(s, isOdd)
 }
 
 // separatorLine returns the separator that Excel's first line names: sep=; or "sep=;".
