@@ -123,7 +123,7 @@ func quoted(found [][]string) bool {
 // hardly any other field may be one, because they are numbers or have several words.
 func titles(found [][]string) bool {
 	first := found[0]
-	if len(found) < 3 || slices.ContainsFunc(first, func(s string) bool { return !mayName(s) }) {
+	if slices.ContainsFunc(first, func(s string) bool { return !mayName(s) }) {
 		return false
 	}
 	for column := range first {
