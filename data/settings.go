@@ -58,10 +58,11 @@ type Settings struct {
 	Encoding string `json:"encoding,omitempty" for:"rows lines text"`
 
 	// Columns are the column of sources and the column of answers, each as a name in the header or a number from 1. For
-	// JSONL, they must be keys, and for CoNLL, numbers. If empty, New looks for usual names in the header or among the
-	// keys, such as source and target. Without such a header, the file must have two columns. For classification and
-	// regression, three Columns are two texts and an answer: New then sets the rule's Pairs. For text, this is the Key
-	// of TextFiles; New sets it to ChatKey if the file has conversations.
+	// JSONL, they must be keys, with dots for keys of inner objects, such as translation.de, and for CoNLL, numbers. If
+	// empty, New looks for usual names in the header or among the keys, such as source and target. Without such a
+	// header, the file must have two columns. For classification and regression, three Columns are two texts and an
+	// answer: New then sets the rule's Pairs. For text, this is the Key of TextFiles; New sets it to ChatKey if the
+	// file has conversations.
 	Columns []string `json:"columns,omitempty" for:"rows text"`
 
 	// Header is "yes" if the first row is a header, and "no" if it is a row like any other. If Header is empty, the

@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -126,25 +127,67 @@ func (o object) known(line int, columns []Column, keys []string) error {
 	return nil
 }
 
-// names returns the keys.
+// names returns the keys. Members of an object that is a value have two keys with a dot between.
 func (o object) names() (names []string) {
 	for _, m := range o {
-		names = append(names, m.key)
+		inner := m.members()
+		for _, x := range inner {
+			names = append(names, m.key+"."+x.key)
+		}
+		if len(inner) == 0 {
+			names = append(names, m.key)
+		}
 	}
 	return names
 }
 
-// keys lists the keys for errors.
-func (o object) keys() string {
-	if len(o) == 0 {
-		return "no keys"
+// members returns the members of a value that is an object.
+func (m member) members() object {
+	if m.value == nil || m.value[0] != '{' {
+		return nil
 	}
-	return "the keys " + text.List(len(o), 20, ", ", func(i int) string { return fmt.Sprintf("%.30q", o[i].key) })
+	o, _ := members(m.value) // it is valid, as the line is
+	return o
 }
 
-// text returns the value of a key as text: a string, the JSON text of a number or a boolean, or an array of these,
-// joined as the column says. The text of null is empty.
+// keys lists the keys for errors.
+func (o object) keys() string {
+	names := o.names()
+	if len(names) == 0 {
+		return "no keys"
+	}
+	return "the keys " + text.List(len(names), 20, ", ", func(i int) string { return fmt.Sprintf("%.30q", names[i]) })
+}
+
+// text returns the value of a key, such as target or translation.de, as text: a string, the JSON text of a number or a
+// boolean, or an array of these, joined as the column says. The text of null is empty.
 func (o object) text(key string, c Column) (string, error) {
+	m, err := o.member(key)
+	if err != nil {
+		return "", err
+	}
+	if m.value == nil {
+		outer, rest, _ := strings.Cut(key, ".")
+		within, err := o.member(outer)
+		if inner := within.members(); inner != nil && err == nil {
+			text, err := inner.text(rest, c)
+			if err != nil {
+				err = fmt.Errorf("in %q, %w", outer, err)
+			}
+			return text, err
+		}
+		return "", cmp.Or(err, fmt.Errorf("the key %q is missing: the line has %s%s", key, o.keys(), text.DidYouMean(key, o.names())))
+	}
+	text, err := valueText(m.value, c)
+	if err != nil {
+		return "", fmt.Errorf("the value of %q %w", key, err)
+	}
+	return text, nil
+}
+
+// member returns the member with a key, or else the one whose key differs only in case or spaces around it. If there is
+// none, its value is nil. It returns an error if there are two.
+func (o object) member(key string) (member, error) {
 	same := func(m member) bool { return m.key == key }
 	i := slices.IndexFunc(o, same)
 	if i < 0 {
@@ -152,16 +195,12 @@ func (o object) text(key string, c Column) (string, error) {
 		i = slices.IndexFunc(o, same)
 	}
 	if i < 0 {
-		return "", fmt.Errorf("the key %q is missing: the line has %s%s", key, o.keys(), text.DidYouMean(key, o.names()))
+		return member{}, nil
 	}
 	if slices.ContainsFunc(o[i+1:], same) {
-		return "", fmt.Errorf("the key %q is in the line twice", key)
+		return member{}, fmt.Errorf("the key %q is in the line twice", key)
 	}
-	text, err := valueText(o[i].value, c)
-	if err != nil {
-		return "", fmt.Errorf("the value of %q %w", key, err)
-	}
-	return text, nil
+	return o[i], nil
 }
 
 // valueText returns a value as text. An error continues a sentence about the value.

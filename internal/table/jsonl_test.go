@@ -16,6 +16,23 @@ import (
 // taggedNames are the known names of tokens and tags.
 var taggedNames = []Column{{Role: "token list", Names: []string{"tokens", "text"}}, {Role: "tag list", Names: []string{"tags", "ner_tags"}}}
 
+// TestKeysOfObjects checks the errors about a key that leads into an object.
+func TestKeysOfObjects(t *testing.T) {
+	o := must.Get(members([]byte(`{"id":1,"x":{"en":"a","de":{"f":1}},"y":["a"],"z":{"en":"a"},"Z":{"de":"b"}}`)))(t)
+	for key, want := range map[string]string{
+		"x.fr": `in "x", the key "fr" is missing: the line has the keys "en", "de.f"`,
+		"x.de": `in "x", the value of "de" is an object`,
+		"x.":   `in "x", the key "" is missing`,
+		"y.en": `the key "y.en" is missing: the line has the keys "id", "x.en", "x.de", "y", "z.en", "Z.de"`,
+		"Z.en": `in "Z", the key "en" is missing`,
+		" Z.e": `the key " Z" is in the line twice`,
+	} {
+		if _, err := o.text(key, Column{}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", key, err, want)
+		}
+	}
+}
+
 // TestReadJSONL reads lines of JSONL.
 func TestReadJSONL(t *testing.T) {
 	for _, test := range []struct {
@@ -26,6 +43,8 @@ func TestReadJSONL(t *testing.T) {
 	}{
 		{name: "known keys in any order", content: "{\"id\":7,\"Label\":\"b\",\"text\":\"a\"}\r\n\r\n{ \"text\" : \"c\\n\\u00e9\" , \"label\" : \"d\" }", want: `[["a" "b"] ["c\né" "d"]]`, lines: "[1 3]"},
 		{name: "by key", content: `{"text":"a","label":"b","Queue":"c"}`, columns: []string{"queue", "text"}, want: `[["c" "a"]]`},
+		{name: "keys of an object", content: `{"id":1,"Translation":{"en":"a","de":"b"}}`, columns: []string{"translation.de", "translation.EN"}, want: `[["b" "a"]]`},
+		{name: "a key with a dot first", content: `{"text":{"en":"x"},"text.en":"a","label":{"of.it":"b"}}`, columns: []string{"text.en", "label.of.it"}, want: `[["a" "b"]]`},
 		{name: "the same case first", content: `{"TEXT":"x","text":"a","label":"b"}`, columns: []string{"text", "label"}, want: `[["a" "b"]]`},
 		{name: "numbers and booleans", content: `{"text":-1.50e3,"label":true}`, want: `[["-1.50e3" "true"]]`},
 		{name: "arrays", content: `{"source":["EU","rejects",5],"target":["B-ORG","O",0]}`, want: `[["EU rejects 5" "B-ORG O 0"]]`},
