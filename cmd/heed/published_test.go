@@ -245,8 +245,8 @@ func TestEmbed(t *testing.T) {
 	dir = apart
 	prints(t, printed, "embed", dir, "first text", "second")
 	prints(t, "3 4\n", "tokenize", dir, "ab", "--ids")
+	wide := newFile(t, "wide.csv", "id,title,body\n1,a,b\n")
 	for _, call := range []string{"embed " + dir, "search " + dir + " a", "rank " + pairModels + "bert-cross a"} {
-		wide := newFile(t, "wide.csv", "id,title,body\n1,a,b\n")
 		rejected(t, heed(append(strings.Fields(call), "--data", wide)...), 2, "choose the text, as in --column body if")
 	}
 	for args, want := range map[string]string{

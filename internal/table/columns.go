@@ -233,6 +233,13 @@ func manyColumns(first, names []string, o Options) error {
 	return setting.Errorf(text, len(first), listed(first), roles(o.Known), columnsPath, strings.Join(byName, ","))
 }
 
+// mayName reports whether a field may be the name of a column: it is a short word, and no number.
+func mayName(s string) bool {
+	s = strings.TrimSpace(s)
+	_, err := strconv.ParseFloat(s, 64)
+	return err != nil && s != "" && len(s) <= 30 && !strings.ContainsFunc(s, isOdd)
+}
+
 // isOdd reports whether a character may need quotes in a flag.
 func isOdd(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.", r)

@@ -2,7 +2,6 @@ package table
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -130,7 +129,7 @@ func (o object) known(line int, columns []Column, keys []string) error {
 // names returns the keys. Members of an object that is a value have two keys with a dot between.
 func (o object) names() (names []string) {
 	for _, m := range o {
-		inner := m.members()
+		inner := m.object()
 		for _, x := range inner {
 			names = append(names, m.key+"."+x.key)
 		}
@@ -141,8 +140,8 @@ func (o object) names() (names []string) {
 	return names
 }
 
-// members returns the members of a value that is an object.
-func (m member) members() object {
+// object returns the members of a value that is an object, and nil for other values.
+func (m member) object() object {
 	if m.value == nil || m.value[0] != '{' {
 		return nil
 	}
@@ -162,21 +161,25 @@ func (o object) keys() string {
 // text returns the value of a key, such as target or translation.de, as text: a string, the JSON text of a number or a
 // boolean, or an array of these, joined as the column says. The text of null is empty.
 func (o object) text(key string, c Column) (string, error) {
-	m, err := o.member(key)
+	m, err := o.lookup(key)
 	if err != nil {
 		return "", err
 	}
 	if m.value == nil {
 		outer, rest, _ := strings.Cut(key, ".")
-		within, err := o.member(outer)
-		if inner := within.members(); inner != nil && err == nil {
-			text, err := inner.text(rest, c)
-			if err != nil {
-				err = fmt.Errorf("in %q, %w", outer, err)
-			}
-			return text, err
+		within, err := o.lookup(outer)
+		if err != nil {
+			return "", err
 		}
-		return "", cmp.Or(err, fmt.Errorf("the key %q is missing: the line has %s%s", key, o.keys(), text.DidYouMean(key, o.names())))
+		inner := within.object()
+		if inner == nil {
+			return "", fmt.Errorf("the key %q is missing: the line has %s%s", key, o.keys(), text.DidYouMean(key, o.names()))
+		}
+		text, err := inner.text(rest, c)
+		if err != nil {
+			err = fmt.Errorf("in %q, %w", outer, err)
+		}
+		return text, err
 	}
 	text, err := valueText(m.value, c)
 	if err != nil {
@@ -185,9 +188,9 @@ func (o object) text(key string, c Column) (string, error) {
 	return text, nil
 }
 
-// member returns the member with a key, or else the one whose key differs only in case or spaces around it. If there is
+// lookup returns the member with a key, or else the one whose key differs only in case or spaces around it. If there is
 // none, its value is nil. It returns an error if there are two.
-func (o object) member(key string) (member, error) {
+func (o object) lookup(key string) (member, error) {
 	same := func(m member) bool { return m.key == key }
 	i := slices.IndexFunc(o, same)
 	if i < 0 {

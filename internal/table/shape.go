@@ -144,13 +144,6 @@ func titles(found [][]string) bool {
 	return false
 }
 
-// mayName reports whether a field may be the name of a column: it is a short word, and no number.
-func mayName(s string) bool {
-	s = strings.TrimSpace(s)
-	_, err := strconv.ParseFloat(s, 64)
-	return err != nil && s != "" && len(s) <= 30 && !strings.ContainsFunc(s, isOdd)
-}
-
 // separatorLine returns the separator that Excel's first line names: sep=; or "sep=;".
 func separatorLine(line []byte) (separator rune, ok bool) {
 	s := strings.Trim(strings.TrimRight(string(line), "\r"), `"`)
