@@ -177,7 +177,7 @@ type Layout struct {
 	Tokens       int // number of ids for Inputs; each id is less
 	TargetTokens int // number of ids for DecoderInputs; 0 if the kind has no Start
 	Classes      int // number of ids for Targets; 1 if a target is a number
-	Len          int // positions in a row of Inputs
+	Len          int // positions in a row of Inputs; at most, for the kinds embed, regression and multilabel
 	TargetLen    int // positions in a row of Targets; 0 if a row has a single target
 	Start        int // id at the start of each row of DecoderInputs
 	End          int // id after the last symbol of a sequence

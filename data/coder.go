@@ -155,18 +155,31 @@ func (c *coder) batch(examples []Example, fill func(b *Batch, row int, e Example
 	return b, nil
 }
 
-// answers makes a batch of sources. Of an answer that isn't empty, put writes the targets.
+// answers makes a batch whose rows are as long as the longest source: some published models have a Len of 2²⁴. Of an
+// answer that isn't empty, put writes the targets.
 func (c *coder) answers(examples []Example, put func(b *Batch, row int, source, answer string) error) (Batch, error) {
-	return c.batch(examples, func(b *Batch, row int, e Example) error {
-		source, answer, err := c.spell(&e)
-		if err != nil {
-			return err
+	sources, answers, l := make([][]int, len(examples)), make([]string, len(examples)), c.layout
+	l.Len = 1
+	for i, e := range examples {
+		var err error
+		if sources[i], answers[i], err = c.spell(&e); err != nil {
+			return Batch{}, err
 		}
-		if b.Lengths[row] = copy(b.Inputs[row*b.Len:], source); answer == "" {
-			return nil
+		l.Len = max(l.Len, min(len(sources[i]), c.layout.Len))
+	}
+	b, err := newBatch(len(examples), l)
+	if err != nil {
+		return Batch{}, err
+	}
+	for row, source := range sources {
+		if b.Lengths[row] = copy(b.Inputs[row*b.Len:][:b.Len], source); answers[row] == "" {
+			continue
 		}
-		return put(b, row, e.Source, answer)
-	})
+		if err := put(&b, row, examples[row].Source, answers[row]); err != nil {
+			return Batch{}, err
+		}
+	}
+	return b, nil
 }
 
 // errorf returns an error that names the task.

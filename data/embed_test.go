@@ -22,6 +22,12 @@ func TestEmbeddingCoder(t *testing.T) {
 	if b, err = c.Batch([]Example{{Source: "a"}, {Source: "abc"}}); err != nil || b.Size != 2 || b.Counted() != 0 {
 		t.Errorf("without answers, the batch is %+v, %v, want two rows without targets", b, err)
 	}
+	long := rule
+	long.MaxLen = longest // as of a published T5, which would otherwise take 128 MB per text
+	b, err = must.Get(NewCoder(long))(t).Batch([]Example{{Source: "a"}, {Source: "abc"}})
+	if err != nil || !slices.Equal(b.Inputs, []int{0, 3, 3, 0, 1, 2}) {
+		t.Errorf("with a length of 2²⁴, the batch has the ids %v, %v, want rows as long as the longest", b.Inputs, err)
+	}
 	must.Refuse(c.Batch([]Example{{Source: "a", Answer: "ab"}}))(t, `must have 2 texts with tabs between them, got "ab"`)
 	rule.Texts, rule.Scored = 2, true
 	c = must.Get(NewCoder(rule))(t)

@@ -39,8 +39,13 @@ func TestPublished(t *testing.T) {
 	} {
 		c := must.Get(NewCoder(rule(test.kind)))(t)
 		b, err := c.Batch([]Example{{Source: test.source}, {Source: "a"}})
-		if err != nil || !slices.Equal(b.Inputs[:b.Lengths[0]], test.want) || b.Inputs[b.Len-1+b.Len] != 0 {
-			t.Errorf("%s, %q: got %v, %v, want %v and padding with 0", test.kind, test.source, b.Inputs, err, test.want)
+		if err != nil || !slices.Equal(b.Inputs[:b.Lengths[0]], test.want) {
+			t.Fatalf("%s, %q: got %v, %v, want %v", test.kind, test.source, b.Inputs, err, test.want)
+		}
+		for row, length := range b.Lengths {
+			if padding := b.Inputs[row*b.Len:][length:b.Len]; !slices.Equal(padding, make([]int, len(padding))) {
+				t.Errorf("%s, %q: row %d is padded with %v, want 0", test.kind, test.source, row, padding)
+			}
 		}
 		l := c.Layout()
 		if pairs := test.kind != KindText; l.Tokens != 9 || pairs && (l.Segments != 2 || l.Separator != 3) {
