@@ -10,6 +10,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 func openBPE(t *testing.T, content string, size int) *Text {
@@ -30,8 +31,8 @@ func TestLearnBPE(t *testing.T) {
 		{"a split inside a word", strings.Repeat("a", 9) + "a"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if testing.Short() && len(tc.content) > partBytes/2 {
-				t.Skip("texts of a few parts take long")
+			if len(tc.content) > partBytes/2 {
+				testseed.Proof(t)
 			}
 			text := openBPE(t, tc.content, 270)
 			characters := []rune(tc.content)

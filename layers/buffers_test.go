@@ -115,7 +115,7 @@ func TestBuffersChangeNoBit(t *testing.T) {
 			p := must.Get(layers.NewParams(dt, 1))(t)
 			for model, logits := range logitsOf(t, p, block, positions[name]) {
 				name := fmt.Sprintf("%s/%s/%v/composed %t", model, name, dt, composed)
-				if leftOut(name) {
+				if testseed.LeftOut(name) {
 					continue
 				}
 				t.Run(name, func(t *testing.T) {

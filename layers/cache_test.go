@@ -155,7 +155,7 @@ func TestCachedDecodingIsTheFullPass(t *testing.T) {
 			for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 				for _, composed := range []bool{false, true} {
 					name := fmt.Sprintf("%s%s/%v/composed %t", name, maskName, dt, composed)
-					if leftOut(name) {
+					if testseed.LeftOut(name) {
 						continue
 					}
 					t.Run(name, func(t *testing.T) {

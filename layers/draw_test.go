@@ -10,12 +10,14 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
 // TestLargeNormal compares two million normal numbers with the distribution: in 200 intervals of equal probability, in
 // the tails, and as pairs of neighbours.
 func TestLargeNormal(t *testing.T) {
+	testseed.Slow(t)
 	const n, intervals = 1 << 21, 200
 	p := must.Get(layers.NewParams(tensor.Float64, 1))(t)
 	x := must.Get(p.New("w", layers.Normal(1), n))(t).Value.Float64s()

@@ -1,7 +1,6 @@
 package layers_test
 
 import (
-	"hash/crc32"
 	"math"
 	"math/rand/v2"
 	"runtime/debug"
@@ -11,10 +10,12 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
 func TestMain(m *testing.M) {
+	testseed.KeepInMemory()
 	debug.SetGCPercent(400) // collecting the garbage of tiny graphs takes as long as computing them
 	m.Run()
 }
@@ -188,11 +189,6 @@ func near(t testing.TB, what string, got, want []float64, tol float64) {
 			return
 		}
 	}
-}
-
-// leftOut reports whether to skip the case with the given name. With -short, it skips about two of three cases.
-func leftOut(name string) bool {
-	return testing.Short() && crc32.ChecksumIEEE([]byte(name))%3 != 0
 }
 
 // allZero reports whether every element is zero.

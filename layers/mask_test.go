@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -38,7 +39,7 @@ func hide(t *testing.T, cases []hidingCase) {
 					continue
 				}
 				name := fmt.Sprintf("%s/%v/%s", tc.name, dt, form)
-				if leftOut(name) {
+				if testseed.LeftOut(name) {
 					continue
 				}
 				t.Run(name, func(t *testing.T) {

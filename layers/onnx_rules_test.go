@@ -8,6 +8,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -203,6 +204,9 @@ func (r onnxRule) weights(t *testing.T, n onnxSizes) []float64 {
 // outputs are the weights.
 func TestOnnxMasks(t *testing.T) {
 	for _, r := range onnxRules() {
+		if testing.Short() && testseed.LeftOut(r.rule) {
+			continue
+		}
 		t.Run(r.rule, func(t *testing.T) {
 			c := r.call
 			c.onnxSizes = c.whole()

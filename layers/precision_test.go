@@ -15,6 +15,7 @@ import (
 
 	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -33,6 +34,7 @@ type precisionCase struct {
 // times PyTorch's, depending on the instruction set.) The Go code without assembly has no fused multiply-add and adds
 // more terms in order, so its limit is 2.
 func TestPrecision(t *testing.T) {
+	testseed.Slow(t)
 	var cases []precisionCase
 	must.Do(t, json.Unmarshal(must.Get(os.ReadFile(filepath.Join("testdata", "precision.json")))(t), &cases))
 	ours, theirs := map[string]float64{}, map[string]float64{} // sums of errors

@@ -14,6 +14,7 @@ import (
 
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -101,7 +102,11 @@ func inFile(x layers.Tensor, p *layers.Params, t *testing.T, shape []int) []floa
 func TestTensors(t *testing.T) {
 	for _, tc := range tensorCases {
 		for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
-			t.Run(fmt.Sprintf("%s/%v", tc.name, dtype), func(t *testing.T) {
+			name := fmt.Sprintf("%s/%v", tc.name, dtype)
+			if testing.Short() && testseed.LeftOut(name) {
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
 				x := tc.tensor
 				x.Names = []string{"file"}
 				model := func(blank bool) *layers.Params {

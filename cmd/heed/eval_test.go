@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/task/judge"
 )
 
 // The scores of a file agree with the answers that heed eval writes.
 func TestEvalData(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	dir, learned := spell(t, t.TempDir())
 	folder := t.TempDir()

@@ -48,6 +48,7 @@ func cancelled(t *testing.T, steps int64) context.Context {
 }
 
 func TestInterruptAndResume(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	flags := func(dir string) []string {
 		return small("--task=copy", "--dropout=0.1", "--validation=300", "--out="+dir)

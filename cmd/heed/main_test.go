@@ -559,6 +559,7 @@ func TestReaderThatGoesAway(t *testing.T) {
 }
 
 func TestBench(t *testing.T) {
+	testseed.Slow(t)
 	t.Setenv(asCommand, "1") // heed bench starts new processes
 	var m bench.Measurement
 	out := succeed(t, "bench", "--json", "--precision=bfloat16", "gemm-64")

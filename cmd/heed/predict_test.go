@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // spelled returns the folder of a run of spell, which all tests share.
@@ -60,6 +61,7 @@ func withText(t *testing.T, text string) {
 }
 
 func TestPredictLines(t *testing.T) {
+	testseed.Slow(t)
 	dir := spelled(t)
 	want := succeed(t, "predict", dir, "abcd", "d")
 	withText(t, "\uFEFFabcd\r\nd")
@@ -161,6 +163,7 @@ func TestPredictAnswersOfLines(t *testing.T) {
 }
 
 func TestPredictData(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	dir := spelled(t)
 	folder := t.TempDir()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/task/serve"
@@ -19,6 +20,7 @@ import (
 // which is read as in transformers, and a model of our own draws at temperature 1. With the same seed, all doors then
 // write the text that Generate writes with the wanted Sampler.
 func TestSamplingAtEveryDoor(t *testing.T) {
+	testseed.Slow(t)
 	const drawing, greedy = `{"do_sample": true, "temperature": 0.5, "top_k": 30, "top_p": 0.9, "repetition_penalty": 1.1}`, `{"temperature": 0.5}`
 	own := decode.Sampler{Temperature: 0.5, TopK: 30, TopP: 0.9, RepetitionPenalty: 1.1}
 	with := func(change func(s *decode.Sampler)) decode.Sampler {

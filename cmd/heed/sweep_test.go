@@ -11,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -42,6 +43,7 @@ func sameSweep(t *testing.T, got, want string) {
 
 // A sweep stops the runs that do worse, and trains the best one as heed train does.
 func TestSweep(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	base := t.TempDir()
 	dir := filepath.Join(base, "sweep")

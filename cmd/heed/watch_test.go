@@ -63,6 +63,7 @@ func events(t *testing.T, address string) eventReader {
 // The page of a run shows new checks during training, and why the run ends. Then the server stops. The page of a
 // resumed run also shows the earlier checks.
 func TestWatch(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	dir := copied(t, "--task=copy")
 	address, end := watching(t, "train", "--resume="+dir, "--max-epochs=1000000", "--patience=1000000", "--watch")

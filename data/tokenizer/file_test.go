@@ -12,6 +12,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer/internal/format"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 func tokenizerFile(t testing.TB, tok Tokenizer) []byte {
@@ -198,9 +199,7 @@ func TestWriteErrors(t *testing.T) {
 // TestWriteTokenizerTooLarge checks that Write refuses a file that Read would refuse.
 func TestWriteTokenizerTooLarge(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("writes 64 MiB")
-	}
+	testseed.Proof(t)
 	long, err := newSpaced(Tokens, []string{strings.Repeat("\x01", format.MaxFile/6)}) // JSON has \u0001
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer/internal/format"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // writeFolder writes files, given as names and contents, to a new folder.
@@ -219,6 +220,7 @@ func FuzzVocabFiles(f *testing.F) {
 
 // TestOpenHostile checks that Open refuses files that are large, or that claim to be.
 func TestOpenHostile(t *testing.T) {
+	testseed.Slow(t)
 	var many, merges strings.Builder
 	for i := range 1 << 20 {
 		fmt.Fprintf(&many, "%x\n", i)

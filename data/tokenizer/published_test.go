@@ -186,7 +186,10 @@ func TestCuts(t *testing.T) {
 	}
 	readGzip(t, "testdata/cuts.json.gz", &cases)
 	files := map[string]map[string]json.RawMessage{}
-	for _, c := range cases {
+	for i, c := range cases {
+		if testseed.LeftOut(fmt.Sprint("case ", i)) {
+			continue
+		}
 		if files[c.Family] == nil {
 			var file map[string]json.RawMessage
 			must.Do(t, json.Unmarshal(readFamily(t, c.Family).Tokenizer, &file))

@@ -52,7 +52,11 @@ func TestAttentionIsTheSameBits(t *testing.T) {
 			case "single":
 				c.a.Mask.Offset = shape[3]
 			}
-			t.Run(fmt.Sprint(shape, option), func(t *testing.T) {
+			name := fmt.Sprint(shape, option)
+			if testseed.LeftOut(name) {
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
 				sameOnAnyCores(t, func(cores int) []float32 {
 					c.cores = cores
 					c.run()

@@ -1,10 +1,13 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // gemmShapes lists count, m, n and k of products that cover all ways of dividing the work.
@@ -23,6 +26,9 @@ func testGemmSameBits[F Float](t *testing.T) {
 		var want []F
 		for try := range 8 { // each number of cores gets two pairs of transposes, and each pair two numbers of cores
 			cores, i := []int{1, 2, 3, 7, 7, 1, 2, 3}[try], try%4
+			if try > 0 && testseed.LeftOut(fmt.Sprint(s, try)) {
+				continue
+			}
 			x, y, lda, ldb := a, b, k, n
 			if i&1 != 0 {
 				x, lda = ta, m

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // keptProduct multiplies by W of 70 rows and 540 columns, for m rows of ones and twos.
@@ -25,6 +27,7 @@ func keptProduct(cores, m int, half bool, w []float32, kept *Kept) []float32 {
 
 // TestMatrixPanelsKept checks that kept panels change no bit, for any number of cores, and that they are forgotten.
 func TestMatrixPanelsKept(t *testing.T) {
+	testseed.Slow(t)
 	eachUnit(t, func(t *testing.T) {
 		w := normals[float32](1, 70*540)
 		w[3], w[540] = math.MaxFloat32, 1e-30 // for which the unit isn't precise enough

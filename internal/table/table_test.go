@@ -18,6 +18,7 @@ import (
 
 	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/internal/textfile"
 )
 
@@ -442,6 +443,7 @@ func TestReasons(t *testing.T) {
 
 // Rows are counted against the free memory while they are read, with what the caller needs for each.
 func TestReadMemory(t *testing.T) {
+	testseed.Slow(t)
 	const mb = 1 << 20
 	long := strings.Repeat(strings.Repeat("x", mb)+"\ty\n", 20)
 	for _, test := range []struct {

@@ -1,9 +1,11 @@
-// Package testseed has the seed and the number of cases for tests that draw random cases, skips slow tests with -short
-// and slow proofs, and keeps the files of tests in memory. It defines the flags -seed and -cases of the test binary.
+// Package testseed has the seed and the number of cases for tests that draw random cases, leaves out part of the cases
+// of large tables, skips slow tests with -short and slow proofs, and keeps the files of tests in memory. It defines the
+// flags -seed and -cases of the test binary.
 package testseed
 
 import (
 	"flag"
+	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -14,12 +16,31 @@ var (
 	times = flag.Int("cases", 1, "`factor` for the usual number of cases")
 )
 
-// Cases returns the number of cases for a test with usually n cases: n times -cases, or a quarter of it with -short.
-func Cases(n int) int {
-	if n *= *times; testing.Short() {
-		n = (n + 3) / 4
+// proofs reports whether slow proofs run.
+func proofs() bool { return os.Getenv("HEED_PROOFS") != "" }
+
+// share returns k if a test tries one of k cases: all with HEED_PROOFS, half of them usually, and a sixth with -short.
+func share() int {
+	switch {
+	case testing.Short():
+		return 6
+	case proofs():
+		return 1
 	}
-	return n
+	return 2
+}
+
+// Cases returns the number of random cases for a test with n of them: n times -cases with HEED_PROOFS, half as many
+// without it, and a sixth with -short, but at least one.
+func Cases(n int) int {
+	return max(1, n**times/share())
+}
+
+// LeftOut reports whether a test leaves out the case with the given name. It is for cases that combine many settings,
+// each of which is in many other cases too. It leaves out none with HEED_PROOFS, half of them without it, and five of
+// six with -short.
+func LeftOut(name string) bool {
+	return crc32.ChecksumIEEE([]byte(name))%uint32(share()) != 0
 }
 
 // Slow skips a slow test with -short, but not under the race detector, because it must check slow tests too.
@@ -35,7 +56,7 @@ func Slow(t *testing.T) {
 func Proof(t *testing.T) {
 	t.Helper()
 	Slow(t)
-	if os.Getenv("HEED_PROOFS") == "" && !Race {
+	if !proofs() && !Race {
 		t.Skip("this is a slow proof: run it with HEED_PROOFS=1")
 	}
 }

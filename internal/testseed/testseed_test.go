@@ -1,17 +1,37 @@
 package testseed
 
-import "testing"
+import (
+	"fmt"
+	"math"
+	"testing"
+)
 
 func TestCases(t *testing.T) {
 	defer func(old int) { *times = old }(*times)
-	for _, tc := range [][3]int{{1, 10, 3}, {5, 50, 13}} { // -cases, number of cases, number with -short
-		*times = tc[0]
-		want := tc[1]
-		if testing.Short() {
-			want = tc[2]
+	for _, proofs := range []string{"", "1"} {
+		t.Setenv("HEED_PROOFS", proofs)
+		*times = 5
+		want, part := 50, 1.0
+		switch {
+		case testing.Short():
+			want, part = 8, 1.0/6
+		case proofs == "":
+			want, part = 25, 1.0/2
 		}
 		if n := Cases(10); n != want {
-			t.Errorf("%d cases, want %d", n, want)
+			t.Errorf("HEED_PROOFS=%s: %d cases, want %d", proofs, n, want)
+		}
+		if *times = 1; Cases(1) != 1 {
+			t.Errorf("HEED_PROOFS=%s: %d cases of one, want 1", proofs, Cases(1))
+		}
+		kept := 0
+		for i := range 1000 {
+			if !LeftOut(fmt.Sprintf("case %d", i)) {
+				kept++
+			}
+		}
+		if d := math.Abs(float64(kept) - 1000*part); d > 50 {
+			t.Errorf("HEED_PROOFS=%s: %d of 1000 cases are kept, want about %.0f", proofs, kept, 1000*part)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -94,6 +95,7 @@ func TestSessionWithAdapter(t *testing.T) {
 
 // TestSearchesOverSessions checks that greedy, random and beam searches return the same results as without a cache.
 func TestSearchesOverSessions(t *testing.T) {
+	testseed.Slow(t)
 	eachDecoder(t, bothDtypes[1:], func(t *testing.T, d *layers.Decoder, mask layers.Mask, tol float64) {
 		prompts, full := [][]int{{1, 2, 3}, {4}}, wholeDecoder(t, d, mask)
 		for _, o := range []decode.Options{

@@ -7,6 +7,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/extremes"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -48,6 +49,7 @@ func scheduled(s optim.Schedule) (results []float64, err error) {
 }
 
 func TestExtremes(t *testing.T) {
+	testseed.Slow(t)
 	configured := func(c optim.Config) ([]float64, error) {
 		solver, plateau, average, err := c.New()
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/model"
 	"github.com/heed-go/heed/train/optim"
@@ -112,6 +113,9 @@ func TestPagesOfEveryKind(t *testing.T) {
 		"text in tokens": {"text", text, func(c *task.Config) { c.Task.MaxLen, c.Data.SourceUnits = 16, tokenizer.BPE },
 			[]string{"of the validation tokens", characters, `tokens</th><td><bdi>`, "the task text (the next token of a file)", "validation loss, nats per token", "validation loss, nats per character"}, []string{"next character"}},
 	} {
+		if testing.Short() && testseed.LeftOut(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			learned, read := trained(t, c.task, c.content, c.change)
 			answered := func(private bool) string {

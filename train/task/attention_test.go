@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 )
 
@@ -106,6 +107,9 @@ func TestAttentionOfAnswers(t *testing.T) {
 		{"trained", 5, false, 20}, {"untrained", 5, false, 0}, {"empty answers", 0, false, 0}, {"short answers", 1, false, 0},
 		{"spelled", 5, true, 20}, {"spelled, untrained", 5, true, 0},
 	} {
+		if testing.Short() && testseed.LeftOut(test.name) {
+			continue
+		}
 		t.Run(test.name, func(t *testing.T) {
 			rule := ownRule()
 			rule.Kind, rule.MaxAnswer = data.KindSeq2Seq, test.maxAnswer

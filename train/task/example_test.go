@@ -62,7 +62,7 @@ func ExampleTask_DescribeData() {
 
 	config, err := task.Named("classification", 0)
 	check(err)
-	config.Data.File, config.Training.MaxEpochs = file, 10
+	config.Data.File, config.Training.MaxEpochs = file, 3
 	t, err := task.New(config)
 	check(err)
 	defer t.Close()

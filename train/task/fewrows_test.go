@@ -32,7 +32,11 @@ func TestFewRowsValidate(t *testing.T) {
 	}
 	for name, c := range configs {
 		for rows := 1; rows <= 2; rows++ {
-			t.Run(fmt.Sprintf("%s, %d", name, rows), func(t *testing.T) {
+			name := fmt.Sprintf("%s, %d", name, rows)
+			if testseed.LeftOut(name) {
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
 				content := must.Get(os.ReadFile(c.Data.File))(t)
 				c.Training.MaxEpochs, c.Data.ValidationFile = 1, filepath.Join(t.TempDir(), "validation.tsv")
 				write(t, c.Data.ValidationFile, strings.Join(strings.SplitAfter(string(content), "\n")[:rows], ""))

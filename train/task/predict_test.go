@@ -61,6 +61,9 @@ func manyInputs(t testing.TB, task *Task) []string {
 func TestPredictAll(t *testing.T) {
 	testseed.Slow(t)
 	for name, c := range configs(t) {
+		if testseed.LeftOut(t.Name() + name) {
+			continue
+		}
 		if c.Describe().Predict != nil { // there are no answers
 			continue
 		}
@@ -330,6 +333,9 @@ func TestPredictLogProb(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
 	for name, c := range configs(t) {
+		if testseed.LeftOut(t.Name() + name) {
+			continue
+		}
 		if slices.Contains([]data.Kind{data.KindRegression, data.KindMultiLabel, data.KindQA}, c.Task.Kind) || c.Describe().Predict != nil {
 			continue // they have no probability, or not that of one list of targets
 		}
@@ -361,6 +367,7 @@ func TestPredictLogProb(t *testing.T) {
 
 // A beam search must find likelier answers than greedy search.
 func TestPredictBeam(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	task := fitted(t, small(t, "dates"))
 	inputs := manyInputs(t, task)[:60]

@@ -22,8 +22,8 @@ func TestPresets(t *testing.T) {
 	tasks := map[data.Kind]string{data.KindText: "text", data.KindSeq2Seq: "seq2seq"}
 	for _, p := range Presets() {
 		t.Run(p.Name, func(t *testing.T) {
-			if testing.Short() && p.Name == "base" {
-				t.Skip("base takes long, and small is tested")
+			if p.Name == "base" {
+				testseed.Proof(t)
 			}
 			c := small(t, tasks[p.Kind])
 			must.Do(t, c.Apply(p.Name))

@@ -259,6 +259,9 @@ func TestEveryArchitecture(t *testing.T) {
 		m := openedFolder(t, e.Name())
 		d := m.Config.Describe()
 		kinds[m.Config.Task.Kind]++
+		if testseed.LeftOut(e.Name()) {
+			continue
+		}
 		inputs, part := []string{"abc", "a longer text"}, ""
 		switch m.Config.Task.Kind {
 		case data.KindQA:

@@ -13,6 +13,7 @@ import (
 	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/logit"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/score"
@@ -109,6 +110,7 @@ func TestTaggingWords(t *testing.T) {
 // A model that begins as a published one gives each word of a plain text a tag, at the word's first piece, and each
 // token of a file the tag of its first word.
 func TestTaggingPublished(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	var rows strings.Builder
 	for i := range 240 {

@@ -19,6 +19,7 @@ import (
 	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // weightsOf returns a model's weights.
@@ -205,6 +206,7 @@ func TestValidationScores(t *testing.T) {
 }
 
 func TestNumberOfCoresChangesNothing(t *testing.T) {
+	testseed.Slow(t)
 	texts, labels := topics(1, 600, 20)
 	var want *linear.Model
 	var wantHeld *Held

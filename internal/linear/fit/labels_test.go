@@ -7,10 +7,12 @@ import (
 
 	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/must"
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // With one label per row, Labels fits the models of Classes. With several, each label is told from the others alone.
 func TestLabels(t *testing.T) {
+	testseed.Slow(t)
 	const classes = lanes + 3
 	texts, labels := topics(1, 300, classes)
 	rows, o := linear.Texts(texts), Options{constants: []float64{0.5}, tolerance: 1e-6}
