@@ -20,9 +20,10 @@ var (
 func proofs() bool { return os.Getenv("HEED_PROOFS") != "" }
 
 // share returns k if a test tries one of k cases: all with HEED_PROOFS, half of them usually, and a sixth with -short.
+// The race detector must see what runs at the same time, so -short changes nothing there.
 func share() int {
 	switch {
-	case testing.Short():
+	case testing.Short() && !Race:
 		return 6
 	case proofs():
 		return 1

@@ -13,7 +13,7 @@ func TestCases(t *testing.T) {
 		*times = 5
 		want, part := 50, 1.0
 		switch {
-		case testing.Short():
+		case testing.Short() && !Race:
 			want, part = 8, 1.0/6
 		case proofs == "":
 			want, part = 25, 1.0/2
