@@ -12,7 +12,7 @@ import (
 // scanFloat32 calls check with numbers from the whole range of float32, 4096 at a time. The step between their bits is
 // 65521 with -short or the race detector, and otherwise 8193, or less with HEED_PROOFS and -cases.
 func scanFloat32(check func(x []float32)) {
-	step := uint64(1<<32/testseed.Cases(1<<20)) | 1
+	step := (1<<32)/uint64(testseed.Cases(1<<20)) | 1
 	if quick() {
 		step = 65521
 	}
