@@ -158,28 +158,22 @@ func (c *coder) batch(examples []Example, fill func(b *Batch, row int, e Example
 // answers makes a batch whose rows are as long as the longest source: some published models have a Len of 2²⁴. Of an
 // answer that isn't empty, put writes the targets.
 func (c *coder) answers(examples []Example, put func(b *Batch, row int, source, answer string) error) (Batch, error) {
-	sources, answers, l := make([][]int, len(examples)), make([]string, len(examples)), c.layout
-	l.Len = 1
+	sources, answers, length := make([][]int, len(examples)), make([]string, len(examples)), 1
 	for i, e := range examples {
 		var err error
 		if sources[i], answers[i], err = c.spell(&e); err != nil {
 			return Batch{}, err
 		}
-		l.Len = max(l.Len, min(len(sources[i]), c.layout.Len))
+		length = max(length, len(sources[i]))
 	}
-	b, err := newBatch(len(examples), l)
-	if err != nil {
-		return Batch{}, err
-	}
-	for row, source := range sources {
-		if b.Lengths[row] = copy(b.Inputs[row*b.Len:][:b.Len], source); answers[row] == "" {
-			continue
+	short := *c
+	short.layout.Len = length
+	return short.batch(examples, func(b *Batch, row int, e Example) error {
+		if b.Lengths[row] = copy(b.Inputs[row*b.Len:], sources[row]); answers[row] == "" {
+			return nil
 		}
-		if err := put(&b, row, examples[row].Source, answers[row]); err != nil {
-			return Batch{}, err
-		}
-	}
-	return b, nil
+		return put(b, row, e.Source, answers[row])
+	})
 }
 
 // errorf returns an error that names the task.

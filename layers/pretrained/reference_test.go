@@ -72,7 +72,7 @@ func each(t *testing.T, do func(t *testing.T, r reference)) {
 func leaveOut(t *testing.T) {
 	t.Helper()
 	if *saved == "" && testseed.LeftOut(t.Name()) {
-		t.Skip("this is half of the architectures: HEED_PROOFS=1 runs it")
+		t.Skip("left out with others: HEED_PROOFS=1 runs all architectures")
 	}
 }
 
