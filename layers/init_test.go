@@ -3,6 +3,7 @@ package layers_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,6 +91,30 @@ func TestInitOfNestedConfigs(t *testing.T) {
 		if got := q.Value.Float64s()[0]; got != want {
 			t.Errorf("%s is %v, want %v", q.Name, got, want)
 		}
+	}
+}
+
+// TestInitOfLearnedPositions checks that learned positions begin as large as a model's embeddings, also in a list of
+// schemes. The caller's list must not change.
+func TestInitOfLearnedPositions(t *testing.T) {
+	list := layers.PositionsList{Schemes: []layers.PositionsConfig{layers.RelativeBias{}, layers.Learned{MaxLen: 2}, layers.Learned{MaxLen: 2, Init: layers.Ones()}}}
+	p := newParams(t)
+	must.Get(layers.NewEncoder(p, layers.ModelConfig{
+		Vocab: 3, Dim: 2, Layers: 1, Positions: list, EmbeddingInit: layers.Zeros(),
+		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 1}, FeedForward: layers.FeedForwardConfig{Hidden: 2}},
+	}))(t)
+	for name, want := range map[string]float64{"embedding.weight": 0, "positions.1.weight": 0, "positions.2.weight": 1} {
+		if got := p.Get(name).Value.Float64s(); slices.Min(got) != want || slices.Max(got) != want {
+			t.Errorf("%s begins as %v, want %v", name, got, want)
+		}
+	}
+	if l := list.Schemes[1].(layers.Learned); l.Init.Kind != "" {
+		t.Errorf("the caller's list has changed: %+v", l)
+	}
+	alone := newParams(t)
+	must.Get(layers.Learned{MaxLen: 2}.New(alone, 2, layers.AttentionConfig{}))(t)
+	if x := alone.All()[0].Value.Float64s(); slices.Min(x) == slices.Max(x) {
+		t.Errorf("positions without a model begin as %v, want random values", x)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // Learned adds a learned vector to the embedding at each position (Gehring et al., 2017; Devlin et al., 2018).
 type Learned struct {
 	MaxLen int  `json:"max_len"`       // largest length of a sequence
-	Init   Init `json:"init,omitzero"` // Normal(1) if zero
+	Init   Init `json:"init,omitzero"` // if zero: the model's EmbeddingInit, or Normal(1)
 }
 
 // New makes the table of vectors, the parameter "weight" of shape (MaxLen, dim). If positions count from 0, building a

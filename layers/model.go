@@ -76,8 +76,11 @@ type ModelConfig struct {
 
 	Dropout float64 `json:"dropout,omitzero"` // dropout rate of the embeddings, in training
 
-	Init          Init `json:"init,omitzero"`           // for every weight matrix without an Init of its own; see Init
-	EmbeddingInit Init `json:"embedding_init,omitzero"` // for token embeddings; the zero Init means Normal(1/√Dim) for a Tied model, and Normal(1) otherwise
+	Init Init `json:"init,omitzero"` // for every weight matrix without an Init of its own; see Init
+
+	// EmbeddingInit is for embeddings of tokens and segments, and for Learned positions without an Init of their own.
+	// The zero Init means Normal(1), or Normal(1/√Dim) for the first two if the model is Tied.
+	EmbeddingInit Init `json:"embedding_init,omitzero"`
 }
 
 // MarshalJSON returns the configuration as JSON. It returns an error if the Positions aren't a scheme of this package,

@@ -64,7 +64,24 @@ func (c ModelConfig) newPositions(p *Params, scheme PositionsConfig) (Positions,
 		a.HeadDim, _ = a.HeadWidth(c.Dim)
 		a.KeyInput = c.Dim
 	}
-	return scheme.New(p, c.EmbeddingWidth(), a)
+	return c.withInit(scheme).New(p, c.EmbeddingWidth(), a)
+}
+
+// withInit returns the scheme with the model's EmbeddingInit in each Learned scheme without an Init of its own: vectors
+// that are added to embeddings begin as large as these.
+func (c ModelConfig) withInit(scheme PositionsConfig) PositionsConfig {
+	switch s := scheme.(type) {
+	case Learned:
+		s.Init = s.Init.or(c.EmbeddingInit)
+		return s
+	case PositionsList:
+		list := make([]PositionsConfig, len(s.Schemes))
+		for i, scheme := range s.Schemes {
+			list[i] = c.withInit(scheme)
+		}
+		return PositionsList{list}
+	}
+	return scheme
 }
 
 // maxShared is the largest number of layers that share weights. Without Shared, the weights' memory limits the number.
