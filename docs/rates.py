@@ -17,9 +17,9 @@ import sys
 
 RATES = ("0.0001", "0.0003", "0.001", "0.003", "0.01", "0.03")
 FILES = {
-    "sections": "--task classification --data sections.csv --units characters --wide=false --monitor val_loss --dim 64 --layers 1 --max-epochs 8",
-    "noisy": "--task classification --data noisy.csv --units characters --wide=false --monitor val_loss --dim 32 --layers 1 --max-epochs 10",
-    "sizes": "--task regression --data sizes.csv --units tokens --wide=false --dim 64 --layers 1 --max-epochs 4",
+    "sections": "--task classification --data sections.csv --units characters --mix=false --monitor val_loss --dim 64 --layers 1 --max-epochs 8",
+    "noisy": "--task classification --data noisy.csv --units characters --mix=false --monitor val_loss --dim 32 --layers 1 --max-epochs 10",
+    "sizes": "--task regression --data sizes.csv --units tokens --mix=false --dim 64 --layers 1 --max-epochs 4",
     "phonemes": "--task seq2seq --data phonemes.tsv --units characters --dim 64 --layers 2 --max-epochs 10",
     "characters": "--task text --data text.txt --dim 64 --layers 2 --max-epochs 4",
     "sort": "--task sort --max-epochs 8",

@@ -32,7 +32,7 @@ var classificationKind = classification{common{facts{
 		textColumn,
 		{Role: "label", Names: labelNames, One: true},
 	}},
-	pairs: true, classes: true, linear: linearClasses{},
+	pairs: true, classes: true, linear: linearClasses{}, small: true,
 }}}
 
 // labelNames are the names of a column of labels.

@@ -70,6 +70,9 @@ func Defaults(rule data.Rule) Config {
 	if rule.Sample == nil && k.about().format != nil {
 		rowDefaults(k.about(), &c)
 	}
+	if rule.Sample == nil && k.about().small {
+		c.Model.EmbeddingInit = layers.Normal(0.02)
+	}
 	return c
 }
 

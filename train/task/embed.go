@@ -26,7 +26,7 @@ type embedding struct{ common }
 
 var embedKind = embedding{common{facts{
 	name: data.KindEmbed, help: "a vector of each text, from the pairs of texts in a file",
-	format: &rows.Format{}, together: true, learns: "vectors",
+	format: &rows.Format{}, together: true, learns: "vectors", small: true,
 	micro:    1,                   // only the texts of the same micro-batch are negatives
 	fineRate: 5e-5, fineBatch: 32, // its vectors are mostly good already; the other rows of a batch are the negatives
 	losses: named{

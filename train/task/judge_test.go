@@ -174,7 +174,7 @@ func TestJudge(t *testing.T) {
 			text := r.String()
 			must.Have(t, text, map[data.Kind][]string{
 				data.KindSeq2Seq:        {fmt.Sprintf("(%d of %d sources answered", right, judged), "the nearest references have ", "chrF: ", "BLEU: "},
-				data.KindClassification: {fmt.Sprintf("(%d of 203 labels right; 95 %% interval 0.674 to 0.795)", right), "precision", "vowel 2", "mean of"},
+				data.KindClassification: {fmt.Sprintf("(%d of 203 labels right; 95 %% interval 0.727 to 0.839)", right), "precision", "vowel 2", "mean of"},
 				data.KindTagging:        {fmt.Sprintf("(%d of 203 rows with every tag right)", right), "tags right", "mean of"},
 			}[kind]...)
 			must.Have(t, text, "Beyond the model: 1 source without an answer; 1 source with letters")

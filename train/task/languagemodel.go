@@ -9,7 +9,7 @@ type languageModel struct{ common }
 
 var textKind = languageModel{common{facts{
 	name: data.KindText, help: "the next character of a file",
-	symbols: true, maxLen: 64,
+	symbols: true, maxLen: 64, small: true,
 }}}
 
 func (languageModel) defaults(c *Config) {

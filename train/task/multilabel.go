@@ -61,9 +61,11 @@ func (multiLabel) row(c *Config) func(fields []string) error {
 	}
 }
 
-// learnLabels makes a task for one label per row one for several.
+// learnLabels makes a task for one label per row one for several. Small embeddings make a better network here, too, but
+// one that adds less to the linear model.
 func (c *Config) learnLabels() {
 	c.Task.Name, c.Task.Kind, c.Task.About = string(data.KindMultiLabel), data.KindMultiLabel, multiLabelKind.help
+	c.Model.EmbeddingInit = layers.Init{}
 	multiLabelKind.defaults(c)
 }
 

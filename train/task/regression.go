@@ -28,7 +28,7 @@ var regressionKind = regression{common{facts{
 		textColumn,
 		{Role: "number", Names: []string{"number", "value", "score", "rating", "target", "label"}},
 	}},
-	pairs: true, linear: linearNumbers{}, learns: "numbers",
+	pairs: true, linear: linearNumbers{}, learns: "numbers", small: true,
 	losses: named{
 		{Name: "squared", About: "mean squared error"},
 		{Name: "huber", About: "Huber's loss: beyond one standard deviation it grows linearly, so outliers count less"},

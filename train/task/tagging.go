@@ -31,7 +31,7 @@ var taggingKind = tagging{common{facts{
 		{Role: "token list", Names: []string{"tokens", "words", "text", "sentence", "source"}},
 		{Role: "tag list", Names: []string{"tags", "labels", "ner_tags", "pos_tags", "target"}},
 	}},
-	classes: true, symbols: true, linear: linearClasses{},
+	classes: true, symbols: true, linear: linearClasses{}, small: true,
 }}}
 
 func (k tagging) check(c *Config) error {

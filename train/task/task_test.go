@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/runfolder"
@@ -244,6 +245,14 @@ func TestDefaultsAreRight(t *testing.T) {
 		if err := c.check(kindOf(c.Task.Kind), false); err != nil {
 			t.Errorf("the defaults of %s: got error %v", name, err)
 		}
+		if small := !slices.Contains(append(toy.Names(), "mlm", "seq2seq", "multilabel", "qa"), name); (c.Model.EmbeddingInit.Scale == 0.02) != small {
+			t.Errorf("the embeddings of %s begin as %+v; want them small: %t", name, c.Model.EmbeddingInit, small)
+		}
+	}
+	c := must.Get(Named("classification", 0))(t)
+	c.learnLabels()
+	if c.Model.EmbeddingInit.Scale != 0 {
+		t.Errorf("the embeddings for several labels begin as %+v, want large", c.Model.EmbeddingInit)
 	}
 	must.Refuse(Named("nope", 0))(t, `task must be one of reverse, `, `got "nope"`)
 }
