@@ -9,7 +9,7 @@ type languageModel struct{ common }
 
 var textKind = languageModel{common{facts{
 	name: data.KindText, help: "the next character of a file",
-	symbols: true, maxLen: 64, small: true,
+	symbols: true, maxLen: 64,
 }}}
 
 func (languageModel) defaults(c *Config) {

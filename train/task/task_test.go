@@ -245,7 +245,7 @@ func TestDefaultsAreRight(t *testing.T) {
 		if err := c.check(kindOf(c.Task.Kind), false); err != nil {
 			t.Errorf("the defaults of %s: got error %v", name, err)
 		}
-		if small := !slices.Contains(append(toy.Names(), "mlm", "seq2seq", "multilabel", "qa"), name); (c.Model.EmbeddingInit.Scale == 0.02) != small {
+		if small := !slices.Contains(append(toy.Names(), "text", "mlm", "seq2seq", "multilabel", "qa"), name); (c.Model.EmbeddingInit.Scale == 0.02) != small {
 			t.Errorf("the embeddings of %s begin as %+v; want them small: %t", name, c.Model.EmbeddingInit, small)
 		}
 	}
