@@ -70,9 +70,6 @@ func Defaults(rule data.Rule) Config {
 	if rule.Sample == nil && k.about().format != nil {
 		rowDefaults(k.about(), &c)
 	}
-	if rule.Sample == nil && k.about().small {
-		c.Model.EmbeddingInit = layers.Normal(0.02)
-	}
 	return c
 }
 
@@ -81,6 +78,9 @@ func rowDefaults(k facts, c *Config) {
 	c.Model = layers.ModelConfig{Dropout: 0.1, Block: layers.BlockConfig{
 		Dropout: 0.1, Attention: layers.AttentionConfig{Dropout: 0.1}, FeedForward: layers.FeedForwardConfig{Dropout: 0.1},
 	}}
+	if k.small {
+		c.Model.EmbeddingInit = layers.Normal(0.02)
+	}
 	c.Data.Validation = -1
 	c.Training = Training{Config: train.Config{
 		MaxEpochs: -1, CheckEvery: -1, Stopping: train.StoppingConfig{Patience: -1, MinDelta: -1},

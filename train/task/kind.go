@@ -53,8 +53,8 @@ type facts struct {
 	smoothing float64      // default LabelSmoothing for rows of a file
 	micro     int          // default MicroBatches; 0 if New decides
 
-	// Whether a new model's embeddings begin as small as in BERT and GPT-2. Large embeddings of rare words hardly move,
-	// but are better for what a model copies: docs/results.md compares them.
+	// Whether the embeddings of a new model for rows of a file begin as small as in BERT and GPT-2. Large embeddings of
+	// rare words hardly move, but are better for what a model copies: docs/results.md compares them.
 	small bool
 
 	// Defaults for training a published model: the learning rate of all its weights, if it isn't the one that fineTune
