@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Makes the table of docs/results.md's section "Learning rates": a grid of rates, and the suggestions of --find-rate.
+"""Makes the tables of docs/results.md's section "Learning rates".
 
-  docs/rates.py cmudict-train.tsv tinyshakespeare.txt
+  docs/rates.py cmudict-train.tsv tinyshakespeare.txt            a grid of rates, and the suggestions of --find-rate
+  docs/rates.py --sequences cmudict-train.tsv cmudict-valid.tsv  sequences with the other defaults
 
 It writes its files to the current folder. The other rows are from Debian's list of packages (`apt-cache dumpavail`).
-The program heed must be in the PATH. It trains 108 times and finds 18 rates, in about 20 minutes.
+The program heed must be in the PATH. The grid trains 108 times and finds 18 rates, in about 20 minutes; the sequences
+take about as long.
 """
 import collections
 import csv
+import datetime
 import math
 import random
 import re
@@ -61,9 +64,54 @@ def make(words, text):
         out.write(f.read(200000))
 
 
-def heed(flags):
-    return subprocess.run(["heed", "train", *flags.split()], capture_output=True, text=True).stdout
+def spelled(n):
+    """Returns a number below a million in English words."""
+    if n >= 1000:
+        return spelled(n // 1000) + " thousand" + (" " + spelled(n % 1000) if n % 1000 else "")
+    if n >= 100:
+        return spelled(n // 100) + " hundred" + (" and " + spelled(n % 100) if n % 100 else "")
+    if n >= 20:
+        tens = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+        return tens[n // 10 - 2] + ("-" + spelled(n % 10) if n % 10 else "")
+    return ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+            "seventeen eighteen nineteen").split()[n]
 
+
+def sequences(words, held):
+    """Returns files of sequences, each with the rows to train and to test."""
+    rng = random.Random(1)
+    with open(words) as train, open(held) as test:
+        train, test = ([line.split("\t")[:2] for line in f.read().splitlines()] for f in (train, test))
+    rng.shuffle(train)
+    forms = ["%d %B %Y", "%B %d, %Y", "%d/%m/%y", "%a %d %b %Y", "%Y%m%d", "%A, %d %B %Y", "%d.%m.%Y"]
+    days = [datetime.date(1950, 1, 1) + datetime.timedelta(days=n) for n in rng.sample(range(36500), 2500)]
+    dates = [(day.strftime(rng.choice(forms)), day.isoformat()) for day in days]
+    numbers = [(spelled(n), n) for n in rng.sample(range(1000000), 2500)]
+    return {
+        "1,000 pronunciations": (train[:1000], test),
+        "5,000 pronunciations": (train[:5000], test),
+        "20,000 pronunciations": (train[:20000], test),
+        "5,000 spellings": ([row[::-1] for row in train[:5000]], [row[::-1] for row in test]),
+        "2,000 numbers": (numbers[:2000], numbers[2000:]),
+        "2,000 dates": (dates[:2000], dates[2000:]),
+    }
+
+
+def heed(flags, command="train"):
+    return subprocess.run(["heed", command, *flags.split()], capture_output=True, text=True).stdout
+
+
+if sys.argv[1] == "--sequences":
+    for name, files in sequences(*sys.argv[2:]).items():
+        for file, rows in zip(("train.tsv", "test.tsv"), files):
+            write(file, ("source", "target"), rows, "\t")
+        found = []
+        for rate in ("0.001", "0.002", "0.003"):
+            shutil.rmtree("run", ignore_errors=True)
+            heed(f"--task seq2seq --data train.tsv --learning-rate {rate} --out run")
+            found.append(float(re.search(r"^Exact: ([0-9.]+)", heed("run --data test.tsv", "eval"), re.M)[1]))
+        print("|", name, "|", " | ".join(f"{100 * x:.1f} %" for x in found), "|", flush=True)
+    sys.exit()
 
 make(*sys.argv[1:])
 for name, flags in FILES.items():

@@ -85,7 +85,7 @@ func rowDefaults(k facts, c *Config) {
 	c.Training = Training{Config: train.Config{
 		MaxEpochs: -1, CheckEvery: -1, Stopping: train.StoppingConfig{Patience: -1, MinDelta: -1},
 		Optimizer: optim.Config{
-			Solver: optim.AdamW{Beta2: 0.98}, LearningRate: 1e-3, WeightDecay: 0.01, ClipNorm: 1,
+			Solver: optim.AdamW{Beta2: 0.98}, LearningRate: cmp.Or(k.rate, 1e-3), WeightDecay: 0.01, ClipNorm: 1,
 			Schedule: optim.ScheduleConfig{WarmUp: -1, Decay: -1, Floor: 0.02},
 		},
 	}}

@@ -51,6 +51,7 @@ type facts struct {
 	learns    string       // what the kind learns in place of classes, for errors; "" for classes
 	losses    named        // what Training.Loss may be, the default first; nil if there is no choice
 	smoothing float64      // default LabelSmoothing for rows of a file
+	rate      float64      // default LearningRate for rows of a file; 0 for 0.001
 	micro     int          // default MicroBatches; 0 if New decides
 
 	// Whether the embeddings of a new model for rows of a file begin as small as in BERT and GPT-2. Large embeddings of

@@ -15,7 +15,7 @@ var seq2seqKind = seq2seq{common{facts{
 		{Role: "source", Names: []string{"source", "src", "input", "word", "question", "text", "article", "document"}},
 		{Role: "answer", Names: []string{"target", "tgt", "output", "answer", "pronunciation", "summary", "translation"}},
 	}},
-	smoothing: 0.1,
+	smoothing: 0.1, rate: 2e-3,
 }}}
 
 func (seq2seq) defaults(c *Config) { c.Model.Dim = 64 }
