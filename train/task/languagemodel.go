@@ -13,5 +13,5 @@ var textKind = languageModel{common{facts{
 }}}
 
 func (languageModel) defaults(c *Config) {
-	c.Model.Dim, c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.Optimizer.Schedule.Decay = 64, 16, 200, 3000
+	c.Model.Dim, c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.Optimizer.Schedule.Decay = 128, 16, 200, 3000
 }

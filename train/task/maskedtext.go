@@ -15,5 +15,6 @@ var maskedTextKind = maskedText{common{facts{
 
 func (maskedText) defaults(c *Config) {
 	textKind.defaults(c)
+	c.Model.Dim = 64
 	c.Model.Positions = layers.Rotary{} // a model that starts from this one may read longer sources
 }
